@@ -1,0 +1,67 @@
+// swift-tools-version:6.2
+import PackageDescription
+
+// C libraries come from the system, found by pkg-config; there is no package from outside.
+// A library that exists only as a C target of ours (a shim for variadic calls and macros) is named
+// C..., and exactly one Swift module may import it.
+let package = Package(
+  name: "Holdfast",
+  platforms: [.macOS(.v26), .iOS(.v26)],
+  products: [
+    .library(name: "Holdfast", targets: ["Holdfast"]),
+    .library(name: "LMDB", targets: ["LMDB"]),
+    .library(name: "HubServer", targets: ["HubServer"]),
+    .executable(name: "hubd", targets: ["hubd"]),
+    .executable(name: "profilectl", targets: ["profilectl"]),
+  ],
+  targets: [
+    .systemLibrary(name: "CLMDB", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"])]),
+    .systemLibrary(
+      name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+    .systemLibrary(
+      name: "CMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
+    .systemLibrary(
+      name: "CJOSE", pkgConfig: "cjose", providers: [.apt(["libcjose-dev", "libjansson-dev"])]),
+
+    .target(name: "LMDB", dependencies: ["CLMDB"]),
+    .target(name: "HubProtocol"),
+    .target(name: "ProfileStore", dependencies: ["LMDB", "HubProtocol"]),
+    .target(name: "ProfileSync", dependencies: ["ProfileStore", "HubProtocol"]),
+    .target(name: "HubClient", dependencies: ["ProfileSync", "HubProtocol", "CCurl"]),
+    .target(name: "Holdfast", dependencies: ["ProfileStore", "ProfileSync", "HubClient"]),
+    .target(name: "HubServer", dependencies: ["LMDB", "HubProtocol", "CMicroHTTPD", "CJOSE"]),
+
+    .target(name: "ToolSupport", path: "Tools/Shared"),
+    .executableTarget(
+      name: "hubd", dependencies: ["HubServer", "ToolSupport"], path: "Tools/hubd"),
+    .executableTarget(
+      name: "profilectl", dependencies: ["ProfileStore", "ToolSupport"], path: "Tools/profilectl"),
+
+    .testTarget(name: "LMDBTests", dependencies: ["LMDB"]),
+    .testTarget(name: "HubProtocolTests", dependencies: ["HubProtocol"]),
+    .testTarget(name: "HubClientTests", dependencies: ["HubClient", "HubServer"]),
+    .testTarget(name: "HubServerTests", dependencies: ["HubServer", "HubProtocol"]),
+    .testTarget(name: "ProfileStoreTests", dependencies: ["ProfileStore", "LMDB"]),
+    .testTarget(
+      name: "ProfileSyncTests",
+      dependencies: ["ProfileSync", "ProfileStore", "HubProtocol", "HubServer"]),
+    .testTarget(name: "ToolSupportTests", dependencies: ["ToolSupport"]),
+  ],
+  swiftLanguageModes: [.v6]
+)
+
+// One loop for the settings of every Swift target.
+for target in package.targets where target.type != .system {
+  var settings = target.swiftSettings ?? []
+  settings += [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .treatAllWarnings(as: .error),
+  ]
+  // `LMDB` lends values that the compiler keeps inside their transaction; clients need no flag.
+  if target.name == "LMDB" {
+    settings += [.enableExperimentalFeature("Lifetimes"), .strictMemorySafety()]
+  }
+  target.swiftSettings = settings
+}
