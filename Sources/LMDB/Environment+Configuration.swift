@@ -1,0 +1,41 @@
+extension Environment {
+  /// What a commit survives. The level holds for the whole environment.
+  public enum Durability: Sendable {
+    /// A returned write survives a crash of the process and of the machine. The default.
+    case durable
+    /// A crash of the machine may lose the last commits, never the file. `MDB_NOMETASYNC`.
+    case mayLoseLastCommit
+    /// A crash of the machine may lose or damage everything: scratch data only. `MDB_NOSYNC`.
+    case unsafeWithoutSync
+  }
+
+  /// Whether an environment may be made, changed, or only read.
+  public enum Access: Sendable {
+    /// Opens it, or makes it where there is none.
+    case createOrWrite
+    /// Opens it for writing; where there is none it is an error.
+    case write
+    /// Opens it for reading; nothing is ever written but the reader's slot in the lock file.
+    case read
+  }
+
+  /// How an environment is opened. The first opener in a process decides.
+  public struct Configuration: Sendable {
+    /// Whether it may be made, changed, or only read. `createOrWrite` by default.
+    public var access = Access.createOrWrite
+    /// The map's size to begin with, in bytes; 64 MiB by default. Virtual: no disk is used for it.
+    public var mapSizeByteCount = 64 << 20
+    /// The size up to which the map doubles by itself, in bytes; 64 GiB by default.
+    public var mapSizeByteCountMax = 64 << 30
+    /// The most named tables; 32 by default. Corresponds to `mdb_env_set_maxdbs`.
+    public var tableCountMax = 32
+    /// The most simultaneous readers of all processes; 1,024 by default. The process that opens the
+    /// environment first decides. Corresponds to `mdb_env_set_maxreaders`.
+    public var readerCountMax = 1_024
+    /// What a commit survives; `.durable` by default.
+    public var durability = Durability.durable
+
+    /// The defaults.
+    public init() {}
+  }
+}

@@ -1,0 +1,408 @@
+internal import CLMDB
+import Dispatch
+import Foundation
+import Synchronization
+
+/// One LMDB environment: a directory with a data file, opened once per process however many hold it.
+///
+/// Reads run on any thread and never wait for the writer. Writes run one after the other on a queue
+/// of the environment's own; `async` writes that arrive while a commit runs share the next one. The
+/// map grows by itself up to a ceiling. Corresponds to `MDB_env`.
+@safe public final class Environment: @unchecked Sendable {
+  // SAFETY (@unchecked Sendable): `handle` is set once and used as LMDB allows (readers behind
+  // `gate`, writers on `queue`); `fileID` is set by the registry before anybody else has the
+  // object; all other mutable state is behind a mutex.
+
+  /// The directory as it was given to the first open.
+  public let path: String
+  /// How it was opened.
+  public let configuration: Configuration
+  nonisolated(unsafe) var fileID: EnvironmentRegistry.FileID?
+
+  let handle: OpaquePointer
+  let gate = ReaderGate()
+  let queue = DispatchQueue(label: "holdfast.lmdb.writer")
+  let pending = Mutex(PendingWrites())
+  private let tables = Mutex<[String: UInt32]>([:])
+  private let idleReaders = IdleReaders()
+  private let flags = Mutex(Flags())
+  private let forkGeneration = ForkGeneration.current
+
+  private struct Flags {
+    var isClosed = false
+    var isBroken = false
+    var commitCount: UInt64 = 0
+  }
+
+  /// Opens the environment in a directory, or returns the one this process has open.
+  ///
+  /// - Parameter path: the directory; made with mode 0700 when access is `createOrWrite`.
+  /// - Throws: `missing`, `notADirectory`, `noPermission`; `damaged` and `versionMismatch` when the
+  ///   data file is not what its head says (it is checked before it is mapped); `outOfResources`.
+  /// - Cost: about 0.1 ms when it exists. Corresponds to `mdb_env_open` with `MDB_NOTLS`.
+  public static func open(
+    at path: String, configuration: Configuration = Configuration()
+  ) throws(LMDBError) -> Environment {
+    var numbers = stat()
+    if unsafe stat(path, &numbers) == 0 {
+      guard numbers.st_mode & S_IFMT == S_IFDIR else {
+        throw LMDBError(.notADirectory, operation: "open", path: path)
+      }
+    } else if errno == ENOENT, configuration.access == .createOrWrite {
+      guard unsafe mkdir(path, 0o700) == 0 || errno == EEXIST else {
+        throw LMDBError.from(errno, operation: "mkdir", path: path)
+      }
+    } else {
+      throw LMDBError.from(errno, operation: "stat", path: path)
+    }
+    let file = path + "/data.mdb"
+    return try EnvironmentRegistry.shared.environment(file: file) { () throws(LMDBError) in
+      try Environment(path: path, file: file, configuration: configuration)
+    }
+  }
+
+  private init(path: String, file: String, configuration: Configuration) throws(LMDBError) {
+    self.path = path
+    self.configuration = configuration
+    var mapByteCount = configuration.mapSizeByteCount
+    if unsafe access(file, F_OK) == 0 {
+      let meta = try MetaPages(file: file, directory: path)
+      // A map that just fits the file would have no room for the next write.
+      mapByteCount = max(mapByteCount, meta.mapByteCount, meta.usedByteCount / 4 * 5)
+    } else if configuration.access != .createOrWrite {
+      throw LMDBError(.missing, operation: "open", path: path)
+    }
+    var created: OpaquePointer?
+    var result = unsafe mdb_env_create(&created)
+    guard result == 0, let handle = unsafe created else {
+      throw LMDBError.from(result, operation: "mdb_env_create", path: path)
+    }
+    result = unsafe mdb_env_set_mapsize(handle, mapByteCount)
+    if result == 0 {
+      result = unsafe mdb_env_set_maxdbs(handle, UInt32(configuration.tableCountMax))
+    }
+    if result == 0 {
+      result = unsafe mdb_env_set_maxreaders(handle, UInt32(configuration.readerCountMax))
+    }
+    if result == 0 {
+      result = unsafe mdb_env_open(handle, path, Self.flags(for: configuration), 0o600)
+    }
+    guard result == 0 else {
+      // The handle must be closed after a failed open, too.
+      unsafe mdb_env_close(handle)
+      throw LMDBError.from(result, operation: "mdb_env_open", path: path)
+    }
+    unsafe self.handle = handle
+    var dead: Int32 = 0
+    _ = unsafe mdb_reader_check(handle, &dead)
+  }
+
+  private static func flags(for configuration: Configuration) -> UInt32 {
+    // Tasks hop between threads, so reader slots must not be tied to them.
+    var flags = UInt32(MDB_NOTLS)
+    if configuration.access == .read { flags |= UInt32(MDB_RDONLY) }
+    switch configuration.durability {
+    case .durable: break
+    case .mayLoseLastCommit: flags |= UInt32(MDB_NOMETASYNC)
+    case .unsafeWithoutSync: flags |= UInt32(MDB_NOSYNC)
+    }
+    return flags
+  }
+
+  deinit {
+    // In a forked child the handle belongs to the parent.
+    if !isClosed, forkGeneration == ForkGeneration.current { closeHandle() }
+  }
+
+  /// Closes it for every holder: waits for the running transactions, then later calls throw `closed`.
+  ///
+  /// Without it the environment closes when its last holder lets go.
+  /// - Throws: `busy` when a reader of this process has not ended after 30 seconds; it stays open.
+  /// - Precondition: not called from inside one of its transactions.
+  public func close() throws(LMDBError) {
+    let thread = ThreadState.current
+    precondition(
+      !thread.isWriting(self) && !thread.isReading(self),
+      "LMDB: an environment cannot be closed from inside one of its transactions (\(path))")
+    let outcome: Bool? = queue.sync {
+      if isClosed { return true }
+      return gate.exclusively(timeout: 30, closing: true) {
+        flags.withLock { $0.isClosed = true }
+        closeHandle()
+        return true
+      }
+    }
+    guard outcome != nil else { throw LMDBError(.busy, operation: "close", path: path) }
+  }
+
+  private func closeHandle() {
+    // SAFETY: set once, before anybody else had the object.
+    let fileID = unsafe fileID
+    EnvironmentRegistry.shared.close(fileID) {
+      while let reader = unsafe idleReaders.take() { unsafe mdb_txn_abort(reader) }
+      unsafe mdb_env_close(handle)
+    }
+  }
+
+  /// Whether ``close()`` has ended.
+  public var isClosed: Bool { flags.withLock { $0.isClosed } }
+
+  /// How many write transactions this process has committed here: for tests and benchmarks.
+  public var commitCount: UInt64 { flags.withLock { $0.commitCount } }
+
+  /// A transaction that changed nothing commits without writing and takes no number.
+  func countCommit(ifLast number: UInt64) {
+    guard numbers().lastTransaction == number else { return }
+    flags.withLock { $0.commitCount += 1 }
+  }
+
+  func requireUsable(_ operation: String) throws(LMDBError) {
+    guard forkGeneration == ForkGeneration.current else {
+      throw LMDBError(.forked, operation: operation, path: path)
+    }
+    let (isClosed, isBroken) = flags.withLock { ($0.isClosed, $0.isBroken) }
+    if isClosed { throw LMDBError(.closed, operation: operation, path: path) }
+    if isBroken { throw LMDBError(.broken, operation: operation, path: path) }
+  }
+}
+
+// MARK: - Reading
+
+extension Environment {
+  /// Lends a snapshot to `body` and returns what it returns.
+  ///
+  /// The snapshot is that of the last commit when `body` begins; writers go on meanwhile. Keep it
+  /// short: pages that it sees are not reused until it ends.
+  /// - Throws: `closed`, `readersFull`, what LMDB reports, and what `body` throws.
+  /// - Cost: well under a microsecond. Corresponds to `mdb_txn_begin` with `MDB_RDONLY`.
+  public func read<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
+    let thread = ThreadState.current
+    guard gate.enter(isNested: thread.isReading(self)) else {
+      throw LMDBError(.closed, operation: "read", path: path)
+    }
+    defer { gate.leave() }
+    try requireUsable("read")
+    let reader = unsafe try beginRead()
+    thread.beginReading(self)
+    defer {
+      thread.endReading()
+      unsafe retire(reader)
+    }
+    return try body(ReadTransaction(unsafe TransactionCore(handle: reader, environment: self)))
+  }
+
+  @unsafe private func beginRead() throws(LMDBError) -> OpaquePointer {
+    var result: Int32 = 0
+    for attempt in 0..<4 {
+      if let reader = unsafe idleReaders.take() {
+        result = unsafe mdb_txn_renew(reader)
+        if result == 0 { return unsafe reader }
+        unsafe mdb_txn_abort(reader)
+      } else {
+        var created: OpaquePointer?
+        result = unsafe mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &created)
+        if result == 0, let reader = unsafe created { return unsafe reader }
+      }
+      if result == MDB_MAP_RESIZED {
+        // Moving the map needs every reader out, this one too, and no writer.
+        gate.leave()
+        let adopted = queue.sync { adoptMapSize() }
+        let isNested = ThreadState.current.isReading(self)
+        guard gate.enter(isNested: isNested) || isNested else {
+          throw LMDBError(.closed, operation: "read", path: path)
+        }
+        if !adopted { break }
+      } else if result == MDB_READERS_FULL, attempt == 0 {
+        var dead: Int32 = 0
+        _ = unsafe mdb_reader_check(handle, &dead)
+      } else {
+        break
+      }
+    }
+    throw LMDBError.from(result, operation: "mdb_txn_begin", path: path)
+  }
+
+  @unsafe private func retire(_ reader: OpaquePointer) {
+    unsafe mdb_txn_reset(reader)
+    if !(unsafe idleReaders.keep(reader)) { unsafe mdb_txn_abort(reader) }
+  }
+}
+
+// MARK: - The map
+
+extension Environment {
+  /// Takes over the size that another process gave the map. On the writer's queue only.
+  func adoptMapSize() -> Bool {
+    resize(to: 0) == nil
+  }
+
+  /// Doubles the map, up to its ceiling. On the writer's queue, with no write transaction open.
+  /// - Returns: what stopped it.
+  func growMap() -> LMDBError? {
+    let old = mapByteCount
+    let ceiling = configuration.mapSizeByteCountMax
+    guard old < ceiling else {
+      return LMDBError(
+        .mapFull, rawCode: MDB_MAP_FULL, operation: "grow", path: path,
+        detail: "map \(old) bytes, ceiling \(ceiling)")
+    }
+    return resize(to: min(old * 2, ceiling))
+  }
+
+  private func resize(to byteCount: Int) -> LMDBError? {
+    let outcome: Int32? = gate.exclusively(timeout: 30) {
+      let result = unsafe mdb_env_set_mapsize(handle, byteCount)
+      // A failed resize leaves the environment unmapped: the next transaction would crash.
+      if result != 0 { flags.withLock { $0.isBroken = true } }
+      return result
+    }
+    guard let result = outcome else { return LMDBError(.busy, operation: "resize", path: path) }
+    return result == 0
+      ? nil : LMDBError.from(result, operation: "mdb_env_set_mapsize", path: path)
+  }
+
+  /// The map's size now, in bytes.
+  public var mapByteCount: Int { numbers().mapByteCount }
+
+  private func numbers() -> Statistics {
+    var info = unsafe MDB_envinfo()
+    var stat = MDB_stat()
+    _ = unsafe mdb_env_info(handle, &info)
+    _ = unsafe mdb_env_stat(handle, &stat)
+    return unsafe Statistics(
+      mapByteCount: info.me_mapsize,
+      usedByteCount: (info.me_last_pgno + 1) * Int(stat.ms_psize),
+      lastTransaction: UInt64(info.me_last_txnid), readerCountMax: Int(info.me_maxreaders),
+      readerSlotCount: Int(info.me_numreaders))
+  }
+
+  /// Sizes and counts of the whole environment. Corresponds to `mdb_env_info`.
+  /// - Throws: `closed`.
+  public func statistics() throws -> Statistics {
+    let thread = ThreadState.current
+    guard gate.enter(isNested: thread.isReading(self)) else {
+      throw LMDBError(.closed, operation: "statistics", path: path)
+    }
+    defer { gate.leave() }
+    try requireUsable("statistics")
+    return numbers()
+  }
+
+  /// Sizes and counts of an environment.
+  public struct Statistics: Sendable, Hashable {
+    /// The map's size, in bytes.
+    public let mapByteCount: Int
+    /// Bytes of the data file up to its last used page.
+    public let usedByteCount: Int
+    /// The number of the last committed transaction.
+    public let lastTransaction: UInt64
+    /// The most simultaneous readers of all processes.
+    public let readerCountMax: Int
+    /// Reader slots that were ever used at once.
+    public let readerSlotCount: Int
+  }
+}
+
+// MARK: - Tables and checks
+
+extension Environment {
+  /// Opens a named table, made if the environment may be written. Cheap after the first time.
+  /// - Throws: `tableMissing` when it is not there and may not be made; `tablesFull`.
+  /// - Precondition: not called from inside one of this environment's transactions.
+  /// - Corresponds to `mdb_dbi_open`; the handle stays open as long as the environment.
+  public func table<K, V>(
+    _ name: String, key: K.Type, value: V.Type
+  ) throws -> Table<K, V> {
+    if let known = tables.withLock({ $0[name] }) {
+      return Table(name: name, handle: known, environment: ObjectIdentifier(self))
+    }
+    let thread = ThreadState.current
+    precondition(
+      !thread.isWriting(self) && !thread.isReading(self),
+      "LMDB: open table \(name) before the transaction that uses it (\(path))")
+    let opened: UInt32
+    if configuration.access == .read {
+      // Handles may be opened by one transaction of a process at a time: the queue sees to it.
+      opened = try queue.sync { try openExistingTable(name) }
+    } else {
+      opened = try writeBlocking { transaction in
+        try openTable(name, transaction.core, UInt32(MDB_CREATE))
+      }
+    }
+    tables.withLock { $0[name] = opened }
+    return Table(name: name, handle: opened, environment: ObjectIdentifier(self))
+  }
+
+  /// A handle opened by a read transaction lives on only if that transaction is committed.
+  private func openExistingTable(_ name: String) throws(LMDBError) -> UInt32 {
+    guard gate.enter(isNested: false) else {
+      throw LMDBError(.closed, operation: "mdb_dbi_open", path: path)
+    }
+    defer { gate.leave() }
+    try requireUsable("mdb_dbi_open")
+    let reader = unsafe try beginRead()
+    do {
+      let core = unsafe TransactionCore(handle: reader, environment: self)
+      let opened = try openTable(name, core, 0)
+      unsafe try check(mdb_txn_commit(reader), "mdb_txn_commit", name)
+      return opened
+    } catch {
+      if error.operation == "mdb_dbi_open" { unsafe mdb_txn_abort(reader) }
+      throw error
+    }
+  }
+
+  private func openTable(
+    _ name: String, _ core: TransactionCore, _ flags: UInt32
+  ) throws(LMDBError) -> UInt32 {
+    var table: MDB_dbi = 0
+    let result = unsafe mdb_dbi_open(core.handle, name, flags, &table)
+    if result == MDB_NOTFOUND {
+      throw LMDBError(
+        .tableMissing, rawCode: result, operation: "mdb_dbi_open", path: path, table: name)
+    }
+    try check(result, "mdb_dbi_open", name)
+    return table
+  }
+
+  func requireOwn<K, V>(_ table: Table<K, V>) {
+    precondition(
+      table.environment == ObjectIdentifier(self),
+      "LMDB: table \(table.name) belongs to another environment than \(path)")
+  }
+
+  func check(_ result: Int32, _ operation: String, _ table: String? = nil) throws(LMDBError) {
+    guard result != 0 else { return }
+    throw LMDBError.from(result, operation: operation, path: path, table: table)
+  }
+
+  func checkFound(
+    _ result: Int32, _ operation: String, _ table: String
+  ) throws(LMDBError) -> Bool {
+    if result == MDB_NOTFOUND { return false }
+    try check(result, operation, table)
+    return true
+  }
+
+  func checkKey(
+    _ key: borrowing KeyBuffer, _ operation: String, _ table: String
+  ) throws(LMDBError) {
+    guard key.byteCount >= 1, key.byteCount <= KeyBuffer.byteCountMax else {
+      throw LMDBError(
+        .badKeySize, rawCode: MDB_BAD_VALSIZE, operation: operation, path: path, table: table,
+        detail: "\(key.byteCount) bytes")
+    }
+  }
+}
+
+/// Counts the forks behind this process, so that a child never uses its parent's environments.
+enum ForkGeneration {
+  private static let counter: Atomic<Int> = {
+    let result = pthread_atfork(nil, nil) { ForkGeneration.increment() }
+    precondition(result == 0, "LMDB: pthread_atfork failed with \(result)")
+    return Atomic(0)
+  }()
+
+  static var current: Int { counter.load(ordering: .relaxed) }
+  private static func increment() { counter.wrappingAdd(1, ordering: .relaxed) }
+}

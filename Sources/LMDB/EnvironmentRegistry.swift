@@ -1,0 +1,59 @@
+import Foundation
+
+/// One environment once per process, found by the device and inode of its data file.
+///
+/// A second `mdb_env_open` of one file in a process succeeds and then breaks the locking of both, by
+/// whatever path the file was reached: links and `..` meet here.
+final class EnvironmentRegistry: @unchecked Sendable {
+  static let shared = EnvironmentRegistry()
+
+  struct FileID: Hashable {
+    let device: UInt64
+    let inode: UInt64
+
+    init?(file: String) {
+      var numbers = stat()
+      guard unsafe stat(file, &numbers) == 0 else { return nil }
+      device = UInt64(truncatingIfNeeded: numbers.st_dev)
+      inode = UInt64(numbers.st_ino)
+    }
+  }
+
+  private struct Entry {
+    weak var environment: Environment?
+  }
+
+  // SAFETY (@unchecked Sendable): `open` is read and written under `condition`.
+  private let condition = NSCondition()
+  private var open: [FileID: Entry] = [:]
+
+  /// The open environment of that file, else the one that `make` opens.
+  func environment(
+    file: String, make: () throws(LMDBError) -> Environment
+  ) throws(LMDBError) -> Environment {
+    condition.lock()
+    defer { condition.unlock() }
+    while let id = FileID(file: file), let entry = open[id] {
+      if let environment = entry.environment, !environment.isClosed { return environment }
+      // The last reference is gone but the C environment is still closing: opening it now would let
+      // that close drop our locks.
+      condition.wait()
+    }
+    let environment = try make()
+    guard let id = FileID(file: file) else {
+      throw LMDBError.from(errno, operation: "stat", path: environment.path)
+    }
+    unsafe environment.fileID = id
+    open[id] = Entry(environment: environment)
+    return environment
+  }
+
+  /// Closes the C environment while nobody can open its file again.
+  func close(_ id: FileID?, _ body: () -> Void) {
+    condition.lock()
+    body()
+    if let id { open[id] = nil }
+    condition.broadcast()
+    condition.unlock()
+  }
+}

@@ -1,0 +1,96 @@
+import Foundation
+
+/// What the two meta pages at the head of a data file say, read before LMDB maps it.
+///
+/// LMDB maps a file of any length and dies of SIGBUS when it is shorter than its meta page says; an
+/// empty file opens as a new database. Both are refused here, as an error. Layout: `MDB_meta` of
+/// LMDB 0.9 on a 64-bit little-endian machine.
+struct MetaPages {
+  static let magic: UInt32 = 0xBEEF_C0DE
+  static let version: UInt32 = 1
+
+  let pageByteCount: Int
+  let mapByteCount: Int
+  let usedByteCount: Int
+
+  /// Reads and checks the file.
+  /// - Throws: `damaged`, `versionMismatch`, or what the file system says.
+  init(file: String, directory: String) throws(LMDBError) {
+    func refuse(_ code: LMDBError.Code, _ detail: String) -> LMDBError {
+      LMDBError(code, operation: "open", path: directory, detail: detail)
+    }
+    let descriptor = unsafe open(file, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else {
+      throw LMDBError.from(errno, operation: "open", path: directory)
+    }
+    defer { close(descriptor) }
+    var numbers = stat()
+    guard unsafe fstat(descriptor, &numbers) == 0 else {
+      throw LMDBError.from(errno, operation: "fstat", path: directory)
+    }
+    let fileByteCount = Int(numbers.st_size)
+    guard fileByteCount > 0 else { throw refuse(.damaged, "data.mdb is empty") }
+
+    let first = try Self.page(descriptor, at: 0, directory: directory)
+    let pageByteCount = Int(first.pageByteCount)
+    guard pageByteCount >= 512, pageByteCount <= 65_536,
+      pageByteCount & (pageByteCount - 1) == 0
+    else { throw refuse(.damaged, "page size \(pageByteCount)") }
+    guard pageByteCount == Int(getpagesize()) else {
+      throw refuse(
+        .versionMismatch, "page size \(pageByteCount), this machine has \(getpagesize())")
+    }
+    let second = try Self.page(descriptor, at: pageByteCount, directory: directory)
+    guard Int(second.pageByteCount) == pageByteCount else {
+      throw refuse(.damaged, "the meta pages disagree")
+    }
+    // The older page may name pages that the newer one has given up, never the other way round.
+    let newest = first.transaction >= second.transaction ? first : second
+    guard newest.lastPage < UInt64(Int.max) / UInt64(pageByteCount) - 1 else {
+      throw refuse(.damaged, "last page \(newest.lastPage)")
+    }
+    let used = (Int(newest.lastPage) + 1) * pageByteCount
+    guard fileByteCount >= used else {
+      throw refuse(.damaged, "data.mdb has \(fileByteCount) of \(used) bytes")
+    }
+    self.pageByteCount = pageByteCount
+    mapByteCount = Int(clamping: newest.mapByteCount)
+    usedByteCount = used
+  }
+
+  private struct Page {
+    var mapByteCount: UInt64
+    var pageByteCount: UInt32
+    var lastPage: UInt64
+    var transaction: UInt64
+  }
+
+  private static func page(
+    _ descriptor: Int32, at offset: Int, directory: String
+  ) throws(LMDBError) -> Page {
+    var bytes = [UInt8](repeating: 0, count: 152)
+    let wanted = bytes.count
+    let count = unsafe pread(descriptor, &bytes, wanted, off_t(offset))
+    guard count == wanted else {
+      throw LMDBError(
+        .damaged, operation: "open", path: directory, detail: "the meta page at \(offset) is cut")
+    }
+    let span = unsafe bytes.span.bytes
+    func load<T: FixedWidthInteger & BitwiseCopyable>(_ offset: Int, as type: T.Type) -> T {
+      // SAFETY: any bit pattern is an integer; the span's own check holds the bounds.
+      unsafe span.unsafeLoadUnaligned(fromByteOffset: offset, as: type)
+    }
+    guard load(16, as: UInt32.self) == magic else {
+      throw LMDBError(
+        .damaged, operation: "open", path: directory, detail: "data.mdb is no LMDB file")
+    }
+    guard load(20, as: UInt32.self) == version else {
+      throw LMDBError(
+        .versionMismatch, operation: "open", path: directory,
+        detail: "data version \(load(20, as: UInt32.self)), this is \(version)")
+    }
+    return Page(
+      mapByteCount: load(32, as: UInt64.self), pageByteCount: load(40, as: UInt32.self),
+      lastPage: load(136, as: UInt64.self), transaction: load(144, as: UInt64.self))
+  }
+}
