@@ -2,14 +2,19 @@
 public struct IdentifierError: Error, Hashable, Sendable, CustomStringConvertible {
   /// Which kind of ID was refused.
   public enum Kind: String, Sendable {
+    /// An ``AccountID``.
     case account
+    /// A ``RecordID``.
     case record
   }
 
   /// What was wrong with it.
   public enum Reason: Hashable, Sendable {
+    /// It has no bytes.
     case empty
+    /// It has more bytes of UTF-8 than its kind may have.
     case tooLong(byteCount: Int, byteCountMax: Int)
+    /// Its bytes are no UTF-8.
     case notUTF8
   }
 

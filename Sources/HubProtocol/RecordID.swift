@@ -1,7 +1,7 @@
 /// A record's ID within its account: 1 to 400 bytes of UTF-8, compared byte for byte.
 ///
-/// A literal may be written where one is expected; its length is checked where it enters (enqueue, a
-/// page, a push), as a typed error and not as a trap. (Contract section 7.)
+/// A literal may be written where one is expected; its length is checked where it enters (enqueue,
+/// a page, a push), as a typed error and not as a trap. (Contract section 7.)
 public struct RecordID: Hashable, Sendable, ExpressibleByStringLiteral {
   /// The longest ID, in bytes.
   public static let byteCountMax = 400
