@@ -39,7 +39,7 @@ let package = Package(
 
     .testTarget(name: "LMDBTests", dependencies: ["LMDB"]),
     .testTarget(name: "HubProtocolTests", dependencies: ["HubProtocol"]),
-    .testTarget(name: "HubClientTests", dependencies: ["HubClient", "HubServer"]),
+    .testTarget(name: "HubClientTests", dependencies: ["HubClient", "HubProtocol", "ProfileSync"]),
     .testTarget(name: "HubServerTests", dependencies: ["HubServer", "HubProtocol"]),
     .testTarget(name: "ProfileStoreTests", dependencies: ["ProfileStore", "LMDB"]),
     .testTarget(
