@@ -365,6 +365,25 @@ extension Environment {
     return table
   }
 
+  /// The names of all tables, in byte order. Corresponds to reading the unnamed database.
+  /// - Precondition: not called from inside one of this environment's transactions.
+  public func tableNames() throws -> [String] {
+    let main = try mainTable()
+    return try read { transaction in
+      var names: [String] = []
+      try transaction.scan(main) { key, _ in
+        names.append(try TextCodec.decode(key))
+        return .next
+      }
+      return names
+    }
+  }
+
+  private func mainTable() throws -> Table<TextCodec, BytesCodec> {
+    // LMDB keeps the unnamed database under a number of its own; no flag is needed to open it.
+    Table(name: "", handle: 1, environment: ObjectIdentifier(self))
+  }
+
   func requireOwn<K, V>(_ table: Table<K, V>) {
     precondition(
       table.environment == ObjectIdentifier(self),

@@ -1,0 +1,127 @@
+public import Foundation
+import Synchronization
+
+/// Who is signed in at this moment, read as one value.
+public enum SessionState: Sendable, Equatable {
+  /// Not restored yet: every enqueue and pass throws `sessionUnknown`.
+  case unknown
+  /// Nobody is signed in.
+  case nobody
+  /// Somebody is signed in, also offline and with an expired token.
+  case account(SignedInAccount)
+}
+
+/// A signed-in account with its token and generation, read together.
+public struct SignedInAccount: Sendable, Equatable {
+  /// ``VerifiedAccount/bytes`` of the account.
+  public let account: Data
+  /// The bearer token, or nil when there is none now.
+  public let token: String?
+  /// Changes at each sign-in and sign-out and at nothing else; a new token keeps it.
+  public let generation: UInt64
+
+  /// Puts the three together.
+  public init(account: Data, token: String?, generation: UInt64) {
+    self.account = account
+    self.token = token
+    self.generation = generation
+  }
+}
+
+/// One source of credentials: says who is signed in.
+///
+/// Given to the registry, to `profile(for:session:)` or to a pass; the nearest one counts. An app
+/// can use ``AppSession``, or conform a type of its own. (Contract section 1.)
+public protocol AccountSession: Sendable {
+  /// Who is signed in now. Called within transactions: it must answer at once, from memory.
+  var state: SessionState { get }
+
+  /// Asked once when the hub refuses the token: obtain a new one and return when ``state`` has it.
+  ///
+  /// The account and the generation must stay as they are.
+  /// - Throws: whatever kept it from getting one; the pass then ends with `needsAuthentication`.
+  func refreshToken() async throws
+}
+
+extension AccountSession {
+  /// Has nothing to refresh: the pass ends with `needsAuthentication` and keeps everything.
+  public func refreshToken() async throws {}
+}
+
+/// A session that an app drives: `restore`, `signIn`, `replaceToken`, `signOut`.
+///
+/// Begins as *unknown* until one of them was called.
+public final class AppSession: AccountSession {
+  private struct Values {
+    var state = SessionState.unknown
+    var generation: UInt64 = 0
+  }
+
+  private let values = Mutex(Values())
+  private let refresh: (@Sendable (AppSession) async throws -> Void)?
+
+  /// Makes a session that nobody has restored yet.
+  /// - Parameter refresh: gets a new token when the hub refuses the current one and calls
+  ///   ``replaceToken(_:)``; none by default.
+  public init(refresh: (@Sendable (AppSession) async throws -> Void)? = nil) {
+    self.refresh = refresh
+  }
+
+  /// Who is signed in now.
+  public var state: SessionState { values.withLock(\.state) }
+
+  /// Says that nobody is signed in. Also the way to restore an app that was signed out.
+  public func signOut() {
+    values.withLock { values in
+      values.generation += 1
+      values.state = .nobody
+    }
+  }
+
+  /// Signs a verified account in, once the app has bound, adopted or declined.
+  public func signIn(_ account: VerifiedAccount, token: String) {
+    restore(account: account.bytes, token: token)
+  }
+
+  /// Restores who was signed in when the app ended, from ``VerifiedAccount/bytes`` it had stored.
+  ///
+  /// The bytes open that account's own area and nothing else; a token may come later.
+  public func restore(account: Data, token: String?) {
+    values.withLock { values in
+      values.generation += 1
+      values.state = .account(
+        SignedInAccount(account: account, token: token, generation: values.generation))
+    }
+  }
+
+  /// Takes a new token of the same sign-in; the generation stays. Without a sign-in it does nothing.
+  public func replaceToken(_ token: String?) {
+    values.withLock { values in
+      guard case .account(let signedIn) = values.state else { return }
+      values.state = .account(
+        SignedInAccount(
+          account: signedIn.account, token: token, generation: signedIn.generation))
+    }
+  }
+
+  /// Runs the closure given to ``init(refresh:)``.
+  public func refreshToken() async throws {
+    try await refresh?(self)
+  }
+}
+
+/// The session of a running pass, which counts within its apply closure.
+package enum PassContext {
+  /// Session and areas of the passes that the current task runs inside of, innermost last.
+  @TaskLocal package static var passes: [Pass] = []
+
+  package struct Pass: Sendable {
+    package let area: AreaID
+    package let session: any AccountSession
+
+    package init(area: AreaID, session: any AccountSession) {
+      self.area = area
+      self.session = session
+    }
+  }
+}

@@ -1,0 +1,144 @@
+package import Foundation
+import HubProtocol
+package import LMDB
+
+/// What a pass does with one mutation after the hub's answer.
+package enum Settlement: Sendable, Hashable {
+  /// `applied` or `duplicate`.
+  case acknowledged(version: UInt64)
+  /// `conflict`, `rejected`, too large, or a bad mutation.
+  case parked(Parked)
+}
+
+extension Area {
+  /// The next mutations to send, in order: not the parked ones, nor later ones of their records.
+  /// - Parameters:
+  ///   - order: only what lies behind it.
+  ///   - byteCountMax: payload and ID bytes in all; a single larger one comes alone.
+  /// - Throws: `ownedByAnotherAccount` when a stamp is not the owner: nothing may be sent then.
+  package func batch<T: Transaction & ~Copyable>(
+    after order: UInt64, countMax: Int, byteCountMax: Int, _ transaction: borrowing T
+  ) throws -> [OutboxEntry] {
+    guard let owner = try tables.owner(transaction) else {
+      throw StoreError(.notBound, "an unowned area sends nothing: bind it first")
+    }
+    let unownedThrough = try tables.number(.unownedThrough, transaction)
+    var blocked: Set<RecordID> = []
+    var entries: [OutboxEntry] = []
+    var byteCount = 0
+    // From the very beginning: what blocks a record may lie before `order`.
+    let start: KeyRange<UInt64> =
+      try tables.totals(transaction).parked == 0 && order > 0 ? .after(order) : .all
+    try transaction.scan(tables.outbox, start) { key, bytes in
+      let entry = try OutboxEntry(order: key.loadBigEndian(), bytes: bytes)
+      if entry.parked != nil {
+        blocked.insert(entry.record)
+        return .next
+      }
+      if entry.order <= order || blocked.contains(entry.record) { return .next }
+      // Entries of the signed-out person carry no stamp; binding has stamped them by their place.
+      let stamp = entry.stamp ?? (entry.order <= unownedThrough ? owner : nil)
+      guard stamp == owner else { throw StoreError.foreignStamp }
+      let size = entry.payloadByteCount + entry.record.bytes.count + 256
+      guard entries.isEmpty || byteCount + size <= byteCountMax else { return .stop }
+      byteCount += size
+      entries.append(entry)
+      return entries.count < countMax ? .next : .stop
+    }
+    return entries
+  }
+
+  /// Remembers, before the first transmission, the high water known at it.
+  package func markFirstSent(_ orders: [UInt64], highWater: UInt64) async throws {
+    try await write { [self] transaction in
+      for order in orders {
+        guard var entry = try entry(order, transaction), entry.firstSent == nil else { continue }
+        entry.firstSent = highWater
+        try update(entry, wasParked: entry.parked != nil, &transaction)
+      }
+    }
+  }
+
+  /// Settles mutations as the hub answered, all in one transaction.
+  /// - Parameters:
+  ///   - settlements: by mutation UUID; one that is gone meanwhile is passed over.
+  ///   - highWater: the answer's, in `epoch`.
+  package func settle(
+    _ settlements: [(mutation: UUID, settlement: Settlement)], epoch: UUID, highWater: UInt64,
+    policy: StorePolicy
+  ) async throws {
+    try await write { [self] transaction in
+      for (mutation, settlement) in settlements {
+        guard case .waiting(let order) = try transaction.value(of: mutation, in: tables.mutations),
+          var entry = try entry(order, transaction)
+        else { continue }
+        switch settlement {
+        case .acknowledged(let version):
+          try acknowledge(entry, version: version, epoch: epoch, policy: policy, &transaction)
+        case .parked(let parked):
+          let wasParked = entry.parked != nil
+          entry.parked = parked
+          try update(entry, wasParked: wasParked, &transaction)
+          if policy.keepsRecords, let current = parked.current, !current.isPayloadOmitted {
+            try takeIn(
+              entry.record, version: current.version, payload: current.payload, isNewEpoch: false,
+              &transaction)
+          }
+        }
+      }
+      try raiseHighWater(Cursor(epoch: epoch, sequence: highWater), &transaction)
+    }
+  }
+
+  private func acknowledge(
+    _ entry: OutboxEntry, version: UInt64, epoch: UUID, policy: StorePolicy,
+    _ transaction: inout WriteTransaction
+  ) throws {
+    try rebase(followersOf: entry, onto: .version(version), &transaction)
+    try remove(entry, &transaction)
+    if policy.keepsRecords { try settleLocally(entry, version: version, &transaction) }
+    let counter = try tables.number(.lastAcknowledged, transaction) + 1
+    try tables.setNumber(.lastAcknowledged, counter, &transaction)
+    let now = policy.now()
+    try transaction.put(
+      AcknowledgedMutation(epoch: epoch, version: version, acknowledgedAt: now, entry: entry),
+      for: counter, in: tables.acknowledged)
+    try trimAcknowledged(now: now, limits: policy.limits, &transaction)
+  }
+
+  private func trimAcknowledged(
+    now: Date, limits: StoreLimits, _ transaction: inout WriteTransaction
+  ) throws {
+    var count = try transaction.count(of: tables.acknowledged)
+    while let counter = try transaction.firstKey(in: tables.acknowledged),
+      let oldest = try transaction.value(of: counter, in: tables.acknowledged)
+    {
+      let age = now.timeIntervalSince(oldest.acknowledgedAt)
+      guard count > limits.acknowledgedCountMax || age > limits.acknowledgedAgeMax else { return }
+      try transaction.delete(counter, in: tables.acknowledged)
+      count -= 1
+    }
+  }
+
+  func raiseHighWater(_ seen: Cursor, _ transaction: inout WriteTransaction) throws {
+    let known = try tables.cursor(.highWater, transaction)
+    if let known, known.epoch == seen.epoch, known.sequence >= seen.sequence { return }
+    try tables.setCursor(.highWater, seen, &transaction)
+  }
+
+  /// Forgets caller-given UUIDs that the app has struck off its list.
+  func strikeOff(_ mutations: [UUID], _ transaction: inout WriteTransaction) throws {
+    for mutation in mutations {
+      if try transaction.value(of: mutation, in: tables.mutations) == .settled {
+        try transaction.delete(mutation, in: tables.mutations)
+      }
+    }
+  }
+}
+
+extension StoreError {
+  static let foreignStamp = StoreError(
+    .ownedByAnotherAccount,
+    "a mutation in the outbox is stamped with another account than the owner: nothing is sent; "
+      + "inspect the store with profilectl")
+}

@@ -1,0 +1,317 @@
+public import Foundation
+import HubProtocol
+import LMDB
+
+/// How much lies in an outbox, kept beside it so that a limit costs no scan.
+struct OutboxTotals: Sendable, Hashable {
+  var count: UInt64 = 0
+  var parked: UInt64 = 0
+  var payloadByteCount: UInt64 = 0
+}
+
+/// Who and where an area is, written once.
+struct AreaIdentity: Sendable, Hashable {
+  /// The format that this version writes. A store of a higher one is refused.
+  static let format: UInt32 = 1
+
+  var format = AreaIdentity.format
+  var area: AreaID
+  var createdAt: Date
+}
+
+/// The file in which an area lives; another one means a copy.
+struct FileIdentity: Sendable, Hashable {
+  var device: UInt64
+  var inode: UInt64
+  var machine: [UInt8]
+}
+
+/// The client that an area is at the hub.
+package struct ClientIdentity: Sendable, Hashable {
+  package var id: UUID
+  package var isRegistered: Bool
+}
+
+/// A scan from zero that is under way. (Contract section 6.)
+package struct ScanState: Sendable, Hashable {
+  package enum Kind: UInt8, Sendable {
+    /// The area's first pull.
+    case first = 1
+    /// The hub purged tombstones that the cursor needs (410).
+    case expired = 2
+    /// A replay that takes up a new epoch.
+    case newEpoch = 3
+    /// A replay that the app asked for.
+    case replay = 4
+  }
+
+  package enum Phase: UInt8, Sendable {
+    /// Pages up to `until` are being brought.
+    case legs = 1
+    /// They were; the pull from `until` and what follows it is still to come.
+    case tail = 2
+  }
+
+  /// Names this scan; a continuation carries it.
+  package var id: UUID
+  package var kind: Kind
+  package var epoch: UUID
+  package var until: UInt64
+  /// Everything up to it was delivered and committed.
+  package var place: UInt64
+  package var phase: Phase
+
+  package init(
+    id: UUID, kind: Kind, epoch: UUID, until: UInt64, place: UInt64 = 0, phase: Phase = .legs
+  ) {
+    self.id = id
+    self.kind = kind
+    self.epoch = epoch
+    self.until = until
+    self.place = place
+    self.phase = phase
+  }
+
+  /// Whether any pass goes on with it by itself.
+  package var isForced: Bool { kind != .replay }
+}
+
+/// How the last pass ended, for a person.
+public struct PassOutcome: Sendable, Hashable {
+  /// When, by this device's clock.
+  public var endedAt: Date
+  /// Whether it did all it had to do.
+  public var isComplete: Bool
+  /// One sentence; empty for a complete pass.
+  public var message: String
+
+  package init(endedAt: Date, isComplete: Bool, message: String) {
+    self.endedAt = endedAt
+    self.isComplete = isComplete
+    self.message = message
+  }
+}
+
+/// Reading and writing the single values, within somebody's transaction.
+extension AreaTables {
+  private func read<T: Transaction & ~Copyable, V>(
+    _ key: AreaKey, _ transaction: borrowing T,
+    _ body: (inout ByteReader) throws(StoreError) -> V
+  ) throws -> V? {
+    guard let bytes = try transaction.bytes(of: key.rawValue, in: values) else { return nil }
+    var reader = ByteReader(bytes, of: key.rawValue)
+    let value = try body(&reader)
+    try reader.requireEnd()
+    return value
+  }
+
+  private func write(
+    _ key: AreaKey, _ transaction: inout WriteTransaction, _ body: (inout ByteWriter) -> Void
+  ) throws {
+    var writer = ByteWriter()
+    body(&writer)
+    try transaction.put(writer.bytes, for: key.rawValue, in: values)
+  }
+
+  func clear(_ key: AreaKey, _ transaction: inout WriteTransaction) throws {
+    try transaction.delete(key.rawValue, in: values)
+  }
+
+  func identity<T: Transaction & ~Copyable>(_ transaction: borrowing T) throws -> AreaIdentity? {
+    try read(.identity, transaction) { (reader) throws(StoreError) in
+      let format = try reader.readUInt32()
+      guard format <= AreaIdentity.format else {
+        throw StoreError(
+          .newerFormat,
+          "the area has format \(format), this version reads up to \(AreaIdentity.format): update "
+            + "the app")
+      }
+      return AreaIdentity(
+        format: format, area: AreaID(uuid: try reader.readUUID()),
+        createdAt: Date(timeIntervalSince1970: Double(try reader.readUInt64()) / 1_000))
+    }
+  }
+
+  func setIdentity(_ identity: AreaIdentity, _ transaction: inout WriteTransaction) throws {
+    try write(.identity, &transaction) { writer in
+      writer.write(identity.format)
+      writer.write(identity.area.uuid)
+      writer.write(UInt64(max(0, identity.createdAt.timeIntervalSince1970 * 1_000)))
+    }
+  }
+
+  func owner<T: Transaction & ~Copyable>(_ transaction: borrowing T) throws -> Data? {
+    try transaction.value(of: AreaKey.owner.rawValue, in: values).map { Data($0) }
+  }
+
+  func setOwner(_ account: Data, _ transaction: inout WriteTransaction) throws {
+    try transaction.put(Array(account), for: AreaKey.owner.rawValue, in: values)
+  }
+
+  func state<T: Transaction & ~Copyable>(_ transaction: borrowing T) throws -> AreaState {
+    guard let bytes = try transaction.bytes(of: AreaKey.state.rawValue, in: values) else {
+      return .active
+    }
+    return try AreaState(bytes)
+  }
+
+  func setState(_ state: AreaState, _ transaction: inout WriteTransaction) throws {
+    try transaction.put(state.encoded, for: AreaKey.state.rawValue, in: values)
+  }
+
+  func client<T: Transaction & ~Copyable>(_ transaction: borrowing T) throws -> ClientIdentity? {
+    try read(.client, transaction) { (reader) throws(StoreError) in
+      ClientIdentity(id: try reader.readUUID(), isRegistered: try reader.readFlag())
+    }
+  }
+
+  func setClient(_ client: ClientIdentity, _ transaction: inout WriteTransaction) throws {
+    try write(.client, &transaction) { writer in
+      writer.write(client.id)
+      writer.write(UInt8(client.isRegistered ? 1 : 0))
+    }
+  }
+
+  func file<T: Transaction & ~Copyable>(_ transaction: borrowing T) throws -> FileIdentity? {
+    try read(.file, transaction) { (reader) throws(StoreError) in
+      FileIdentity(
+        device: try reader.readUInt64(), inode: try reader.readUInt64(),
+        machine: try reader.readBytes())
+    }
+  }
+
+  func setFile(_ file: FileIdentity, _ transaction: inout WriteTransaction) throws {
+    try write(.file, &transaction) { writer in
+      writer.write(file.device)
+      writer.write(file.inode)
+      writer.write(file.machine)
+    }
+  }
+
+  func number<T: Transaction & ~Copyable>(
+    _ key: AreaKey, _ transaction: borrowing T
+  ) throws -> UInt64 {
+    try read(key, transaction) { (reader) throws(StoreError) in try reader.readUInt64() } ?? 0
+  }
+
+  func setNumber(
+    _ key: AreaKey, _ number: UInt64, _ transaction: inout WriteTransaction
+  ) throws {
+    try write(key, &transaction) { $0.write(number) }
+  }
+
+  func totals<T: Transaction & ~Copyable>(_ transaction: borrowing T) throws -> OutboxTotals {
+    try read(.totals, transaction) { (reader) throws(StoreError) in
+      OutboxTotals(
+        count: try reader.readUInt64(), parked: try reader.readUInt64(),
+        payloadByteCount: try reader.readUInt64())
+    } ?? OutboxTotals()
+  }
+
+  func setTotals(_ totals: OutboxTotals, _ transaction: inout WriteTransaction) throws {
+    try write(.totals, &transaction) { writer in
+      writer.write(totals.count)
+      writer.write(totals.parked)
+      writer.write(totals.payloadByteCount)
+    }
+  }
+
+  func cursor<T: Transaction & ~Copyable>(
+    _ key: AreaKey = .cursor, _ transaction: borrowing T
+  ) throws -> Cursor? {
+    try read(key, transaction) { (reader) throws(StoreError) in
+      Cursor(epoch: try reader.readUUID(), sequence: try reader.readUInt64())
+    }
+  }
+
+  func setCursor(
+    _ key: AreaKey = .cursor, _ cursor: Cursor, _ transaction: inout WriteTransaction
+  ) throws {
+    try write(key, &transaction) { writer in
+      writer.write(cursor.epoch)
+      writer.write(cursor.sequence)
+    }
+  }
+
+  func hubLimits<T: Transaction & ~Copyable>(_ transaction: borrowing T) throws -> HubLimits? {
+    try read(.hubLimits, transaction) { (reader) throws(StoreError) in
+      func next() throws(StoreError) -> Int { Int(clamping: try reader.readUInt64()) }
+      return HubLimits(
+        pullRecords: try next(), pullBytes: try next(), pushMutations: try next(),
+        pushBytes: try next(), payloadBytes: try next(), waitSeconds: try next())
+    }
+  }
+
+  func setHubLimits(_ limits: HubLimits, _ transaction: inout WriteTransaction) throws {
+    try write(.hubLimits, &transaction) { writer in
+      for number in [
+        limits.pullRecords, limits.pullBytes, limits.pushMutations, limits.pushBytes,
+        limits.payloadBytes, limits.waitSeconds,
+      ] { writer.write(UInt64(max(0, number))) }
+    }
+  }
+
+  func lineage<T: Transaction & ~Copyable>(_ transaction: borrowing T) throws -> [LineageEntry] {
+    try read(.lineage, transaction) { (reader) throws(StoreError) in
+      var entries: [LineageEntry] = []
+      for _ in 0..<(try reader.readUInt32()) {
+        entries.append(
+          LineageEntry(epoch: try reader.readUUID(), forkedAt: try reader.readUInt64()))
+      }
+      return entries
+    } ?? []
+  }
+
+  func setLineage(_ lineage: [LineageEntry], _ transaction: inout WriteTransaction) throws {
+    try write(.lineage, &transaction) { writer in
+      writer.write(UInt32(lineage.count))
+      for entry in lineage {
+        writer.write(entry.epoch)
+        writer.write(entry.forkedAt)
+      }
+    }
+  }
+
+  func scan<T: Transaction & ~Copyable>(_ transaction: borrowing T) throws -> ScanState? {
+    try read(.scan, transaction) { (reader) throws(StoreError) in
+      let id = try reader.readUUID()
+      guard let kind = ScanState.Kind(rawValue: try reader.readUInt8()) else {
+        throw reader.damaged
+      }
+      let epoch = try reader.readUUID()
+      let until = try reader.readUInt64()
+      let place = try reader.readUInt64()
+      guard let phase = ScanState.Phase(rawValue: try reader.readUInt8()) else {
+        throw reader.damaged
+      }
+      return ScanState(id: id, kind: kind, epoch: epoch, until: until, place: place, phase: phase)
+    }
+  }
+
+  func setScan(_ scan: ScanState, _ transaction: inout WriteTransaction) throws {
+    try write(.scan, &transaction) { writer in
+      writer.write(scan.id)
+      writer.write(scan.kind.rawValue)
+      writer.write(scan.epoch)
+      writer.write(scan.until)
+      writer.write(scan.place)
+      writer.write(scan.phase.rawValue)
+    }
+  }
+
+  func lastPass<T: Transaction & ~Copyable>(_ transaction: borrowing T) throws -> PassOutcome? {
+    try read(.lastPass, transaction) { (reader) throws(StoreError) in
+      PassOutcome(
+        endedAt: Date(timeIntervalSince1970: Double(try reader.readUInt64()) / 1_000),
+        isComplete: try reader.readFlag(), message: try reader.readText())
+    }
+  }
+
+  func setLastPass(_ outcome: PassOutcome, _ transaction: inout WriteTransaction) throws {
+    try write(.lastPass, &transaction) { writer in
+      writer.write(UInt64(max(0, outcome.endedAt.timeIntervalSince1970 * 1_000)))
+      writer.write(UInt8(outcome.isComplete ? 1 : 0))
+      writer.write(outcome.message.utf8)
+    }
+  }
+}

@@ -1,0 +1,123 @@
+import Foundation
+
+/// The file system, as far as a store touches it beside LMDB.
+enum Files {
+  static func makeDirectory(_ path: String) throws(StoreError) {
+    guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
+      throw failure("make a directory", errno)
+    }
+  }
+
+  /// Removes a directory and everything in it.
+  static func remove(_ path: String) throws(StoreError) {
+    do {
+      try FileManager.default.removeItem(atPath: path)
+    } catch {
+      if FileManager.default.fileExists(atPath: path) {
+        throw StoreError(
+          .storage, "cannot remove the files of an area: \(error.localizedDescription)")
+      }
+    }
+  }
+
+  /// Renames and flushes the directory above, so that the name is as durable as the content.
+  static func rename(_ old: String, to new: String) throws(StoreError) {
+    guard unsafeRename(old, new) == 0 else { throw failure("rename an area's directory", errno) }
+    try flush((new as NSString).deletingLastPathComponent)
+  }
+
+  private static func unsafeRename(_ old: String, _ new: String) -> Int32 {
+    #if canImport(Darwin)
+      Darwin.rename(old, new)
+    #else
+      Glibc.rename(old, new)
+    #endif
+  }
+
+  /// Flushes a directory's entries to the disk.
+  static func flush(_ directory: String) throws(StoreError) {
+    let descriptor = open(directory, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw failure("open a directory", errno) }
+    defer { close(descriptor) }
+    guard fsync(descriptor) == 0 else { throw failure("flush a directory", errno) }
+  }
+
+  /// Device, inode and machine of an area's data file.
+  static func identity(of area: String) throws(StoreError) -> FileIdentity {
+    var numbers = stat()
+    guard stat(area + "/data.mdb", &numbers) == 0 else { throw failure("look at data.mdb", errno) }
+    return FileIdentity(
+      device: UInt64(truncatingIfNeeded: numbers.st_dev), inode: UInt64(numbers.st_ino),
+      machine: machine)
+  }
+
+  private static let machine: [UInt8] = {
+    #if canImport(Darwin)
+      var bytes = [UInt8](repeating: 0, count: 16)
+      var wait = timespec(tv_sec: 1, tv_nsec: 0)
+      return gethostuuid(&bytes, &wait) == 0 ? bytes : []
+    #else
+      guard let text = FileManager.default.contents(atPath: "/etc/machine-id") else { return [] }
+      return Array(text.prefix(32))
+    #endif
+  }()
+
+  static func failure(_ what: String, _ number: Int32) -> StoreError {
+    let reason = String(cString: strerror(number))
+    return StoreError(.storage, "cannot \(what): \(reason)")
+  }
+}
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// An advisory lock on a file, which the kernel releases with its process. Corresponds to `flock`.
+final class FileLock: Sendable {
+  private let descriptor: Int32
+
+  private init(descriptor: Int32) { self.descriptor = descriptor }
+  deinit { close(descriptor) }
+
+  private static func openFile(_ path: String) throws(StoreError) -> Int32 {
+    let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw Files.failure("open a lock file", errno) }
+    return descriptor
+  }
+
+  /// Waits until the lock is free and takes it.
+  static func exclusive(_ path: String) throws(StoreError) -> FileLock {
+    try lock(path, LOCK_EX)
+  }
+
+  /// Takes the lock beside others who share it.
+  static func shared(_ path: String) throws(StoreError) -> FileLock {
+    try lock(path, LOCK_SH)
+  }
+
+  private static func lock(_ path: String, _ operation: Int32) throws(StoreError) -> FileLock {
+    let descriptor = try openFile(path)
+    while flock(descriptor, operation) != 0 {
+      let number = errno
+      if number == EINTR { continue }
+      close(descriptor)
+      throw Files.failure("lock a file", number)
+    }
+    return FileLock(descriptor: descriptor)
+  }
+
+  /// Takes the lock if it is free now, else returns nil.
+  static func ifFree(_ path: String) throws(StoreError) -> FileLock? {
+    let descriptor = try openFile(path)
+    while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+      let number = errno
+      if number == EINTR { continue }
+      close(descriptor)
+      if number == EWOULDBLOCK { return nil }
+      throw Files.failure("lock a file", number)
+    }
+    return FileLock(descriptor: descriptor)
+  }
+}

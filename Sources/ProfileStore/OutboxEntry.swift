@@ -1,0 +1,175 @@
+public import Foundation
+public import HubProtocol
+import LMDB
+
+/// A record's newest state at the hub, as a verdict named it.
+public struct HubVersion: Sendable, Hashable {
+  /// The hub's per-account sequence number.
+  public var version: UInt64
+  /// A tombstone.
+  public var isDeleted: Bool
+  /// The payload; nil for a tombstone, or when the answer had no room for it.
+  public var payload: Data?
+  /// The answer had no room for the payload.
+  public var isPayloadOmitted: Bool
+
+  package init(version: UInt64, isDeleted: Bool, payload: Data?, isPayloadOmitted: Bool) {
+    self.version = version
+    self.isDeleted = isDeleted
+    self.payload = payload
+    self.isPayloadOmitted = isPayloadOmitted
+  }
+}
+
+/// Why a mutation is parked: kept in its place, visible, not sent by itself.
+public struct Parked: Sendable, Hashable {
+  /// The kind of refusal.
+  public enum Reason: UInt8, Sendable {
+    /// The record moved on at the hub: keep the hub's, keep the local one, or merge.
+    case conflict = 1
+    /// The hub refused it for good; ``Parked/code`` says why.
+    case rejected = 2
+    /// It is longer than the hub takes.
+    case tooLarge = 3
+    /// It was adopted where the account has an edit of the same record pending.
+    case adopted = 4
+    /// It was discarded; the hub's version is handed to the app before it goes.
+    case discarding = 5
+  }
+
+  /// The kind of refusal.
+  public var reason: Reason
+  /// The hub's code, where it gave one.
+  public var code: String?
+  /// The record at the hub at that moment; nil where it had none.
+  public var current: HubVersion?
+
+  package init(reason: Reason, code: String? = nil, current: HubVersion? = nil) {
+    self.reason = reason
+    self.code = code
+    self.current = current
+  }
+}
+
+/// One mutation as it lies in the outbox.
+public struct OutboxEntry: Sendable, Hashable {
+  /// Its place: unique and growing within the area.
+  public internal(set) var order: UInt64
+  /// Its UUID, kept over crashes, restarts and adoption.
+  public internal(set) var mutation: UUID
+  /// The app gave the UUID and strikes it off.
+  public internal(set) var isCallerGiven: Bool
+  /// Bytes of the account under which it was enqueued; nil: signed out.
+  package var stamp: Data?
+  /// Put or delete.
+  public internal(set) var kind: MutationKind
+  /// The record.
+  public internal(set) var record: RecordID
+  /// What it is based on.
+  public internal(set) var base: Mutation.Base?
+  /// The high water known when it was first sent, in the area's epoch; nil: never sent.
+  public package(set) var firstSent: UInt64?
+  /// When it was enqueued, by this device's clock; for a person, decides nothing.
+  public internal(set) var enqueuedAt: Date
+  /// Why it is parked; nil: it is pending.
+  public internal(set) var parked: Parked?
+  /// The payload of a put.
+  public internal(set) var payload: Data?
+
+  /// Bytes that count against the outbox's limit.
+  var payloadByteCount: Int { payload?.count ?? 0 }
+}
+
+extension OutboxEntry {
+  private static let form: UInt8 = 1
+
+  func encoded() -> [UInt8] {
+    var writer = ByteWriter()
+    writer.write(Self.form)
+    writer.write(mutation)
+    writer.write(UInt8(isCallerGiven ? 1 : 0))
+    writer.write(stamp) { $0.write($1) }
+    writer.write(UInt8(kind == .put ? 1 : 0))
+    writer.write(record.bytes)
+    writer.write(base) { $0.write($1) }
+    writer.write(firstSent) { $0.write($1) }
+    writer.write(UInt64(max(0, enqueuedAt.timeIntervalSince1970 * 1_000)))
+    writer.write(parked) { $0.write($1) }
+    writer.write(UInt8(payload == nil ? 0 : 1))
+    if let payload { writer.writeLast(payload) }
+    return writer.bytes
+  }
+
+  init(order: UInt64, bytes: RawSpan) throws(StoreError) {
+    var reader = ByteReader(bytes, of: "mutation")
+    guard try reader.readUInt8() == Self.form else { throw reader.damaged }
+    self.order = order
+    mutation = try reader.readUUID()
+    isCallerGiven = try reader.readFlag()
+    stamp = try reader.readOptional { (reader) throws(StoreError) in Data(try reader.readBytes()) }
+    kind = try reader.readFlag() ? .put : .delete
+    record = RecordID(uncheckedBytes: try reader.readBytes())
+    base = try reader.readOptional { (reader) throws(StoreError) in try reader.readBase() }
+    firstSent = try reader.readOptional { (reader) throws(StoreError) in try reader.readUInt64() }
+    enqueuedAt = Date(timeIntervalSince1970: Double(try reader.readUInt64()) / 1_000)
+    parked = try reader.readOptional { (reader) throws(StoreError) in try reader.readParked() }
+    payload = try reader.readFlag() ? reader.readLast() : nil
+    try reader.requireEnd()
+    guard (payload != nil) == (kind == .put) else { throw reader.damaged }
+  }
+}
+
+extension ByteWriter {
+  mutating func write(_ base: Mutation.Base) {
+    switch base {
+    case .mustNotExist: write(UInt8(0))
+    case .version(let version):
+      write(UInt8(1))
+      write(version)
+    case .mutation(let mutation):
+      write(UInt8(2))
+      write(mutation)
+    }
+  }
+
+  mutating func write(_ parked: Parked) {
+    write(parked.reason.rawValue)
+    write(parked.code) { $0.write($1.utf8) }
+    write(parked.current) { $0.write($1) }
+  }
+
+  mutating func write(_ version: HubVersion) {
+    write(version.version)
+    write(UInt8(version.isDeleted ? 1 : 0))
+    write(UInt8(version.isPayloadOmitted ? 1 : 0))
+    write(version.payload) { $0.write($1) }
+  }
+}
+
+extension ByteReader {
+  mutating func readBase() throws(StoreError) -> Mutation.Base {
+    switch try readUInt8() {
+    case 0: return .mustNotExist
+    case 1: return .version(try readUInt64())
+    case 2: return .mutation(try readUUID())
+    default: throw damaged
+    }
+  }
+
+  mutating func readParked() throws(StoreError) -> Parked {
+    guard let reason = Parked.Reason(rawValue: try readUInt8()) else { throw damaged }
+    return Parked(
+      reason: reason,
+      code: try readOptional { (reader) throws(StoreError) in try reader.readText() },
+      current: try readOptional { (reader) throws(StoreError) in try reader.readHubVersion() })
+  }
+
+  mutating func readHubVersion() throws(StoreError) -> HubVersion {
+    let version = try readUInt64()
+    let isDeleted = try readFlag()
+    let isPayloadOmitted = try readFlag()
+    let payload = try readOptional { (reader) throws(StoreError) in Data(try reader.readBytes()) }
+    return HubVersion(
+      version: version, isDeleted: isDeleted, payload: payload, isPayloadOmitted: isPayloadOmitted)
+  }
+}

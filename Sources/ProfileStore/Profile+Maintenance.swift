@@ -1,0 +1,182 @@
+public import Foundation
+public import HubProtocol
+import LMDB
+
+/// What becomes of a parked mutation.
+public enum Resolution: Sendable, Hashable {
+  /// Give the local edit up; the device shows the hub's version.
+  case keepHub
+  /// Send the local edit again, based on what the hub has now.
+  case keepLocal
+  /// Send this payload instead, based on what the hub has now.
+  case merged(Data)
+}
+
+// Maintenance: names the account, needs no session, sends nothing.
+extension Profile {
+  /// Sends a parked mutation again, under a new UUID, from its place, before its followers.
+  /// - Parameter base: what it is based on from now on; nil: as before.
+  /// - Returns: the new UUID.
+  /// - Throws: `unknownMutation`, `notParked`, `ownedByAnotherAccount`, `storage`.
+  @discardableResult
+  public func retry(
+    _ mutation: UUID, account: VerifiedAccount, base: Mutation.Base? = nil
+  ) async throws -> UUID {
+    let newID = UUID()
+    try await maintain(account) { area, _, transaction in
+      try area.retry(mutation, base: base, newID: newID, &transaction)
+    }
+    return newID
+  }
+
+  /// Gives a parked mutation up; its followers go on, and the device shows the hub's version.
+  ///
+  /// Where the app keeps its records itself, the hub's version is handed to the next pass's
+  /// `applyChanges`, and the mutation goes only after that closure returned.
+  /// - Throws: as ``retry(_:account:base:)``.
+  public func discard(_ mutation: UUID, account: VerifiedAccount) async throws {
+    try await maintain(account) { area, policy, transaction in
+      try area.discard(mutation, keepsRecords: policy.keepsRecords, &transaction)
+    }
+  }
+
+  /// Decides a conflict: keep the hub's, keep the local edit, or merge.
+  /// - Throws: as ``retry(_:account:base:)``; `payloadTooLarge` for a merged payload.
+  public func resolve(
+    _ mutation: UUID, account: VerifiedAccount, _ resolution: Resolution
+  ) async throws {
+    try await maintain(account) { area, policy, transaction in
+      let entry = try area.parkedEntry(mutation, transaction)
+      let current = entry.parked?.current
+      let base: Mutation.Base =
+        current.map { $0.isDeleted ? .mustNotExist : .version($0.version) } ?? .mustNotExist
+      switch resolution {
+      case .keepHub:
+        try area.discard(mutation, keepsRecords: policy.keepsRecords, &transaction)
+      case .keepLocal:
+        try area.retry(mutation, base: base, newID: UUID(), &transaction)
+      case .merged(let payload):
+        try area.merge(mutation, payload: payload, base: base, policy: policy, &transaction)
+      }
+    }
+  }
+
+  /// Strikes caller-given UUIDs off: they were settled and the app has noted it.
+  public func strikeOff(_ mutations: [UUID], account: VerifiedAccount) async throws {
+    try await maintain(account) { area, _, transaction in
+      try area.strikeOff(mutations, &transaction)
+    }
+  }
+
+  /// Sends records again that the hub lost with an epoch: as new ones (`base: 0`).
+  /// - Parameter records: from ``lostAtHub()``; the area must keep the records.
+  /// - Throws: `unknownMutation` when a record is not listed as lost or its payload is not here.
+  public func sendAgain(lost records: [RecordID], account: VerifiedAccount) async throws {
+    try await maintain(account) { area, policy, transaction in
+      for record in records {
+        try area.sendAgain(lost: record, stamp: account.bytes, policy: policy, &transaction)
+      }
+    }
+  }
+
+  /// Sends mutations again that the hub acknowledged and then lost with an epoch, under their own
+  /// UUIDs. From ``acknowledged()``.
+  /// - Throws: `unknownMutation` when one is not kept any more.
+  public func sendAgain(acknowledged mutations: [UUID], account: VerifiedAccount) async throws {
+    try await maintain(account) { area, policy, transaction in
+      try area.sendAgain(
+        acknowledged: mutations, stamp: account.bytes, policy: policy, &transaction)
+    }
+  }
+
+  private func maintain(
+    _ account: VerifiedAccount,
+    _ body: @escaping @Sendable (Area, StorePolicy, inout WriteTransaction) throws -> Void
+  ) async throws {
+    try await area.write { [area, policy = registry.policy] transaction in
+      guard let owner = try area.tables.owner(transaction) else {
+        throw StoreError(.notBound, "the area has no owner yet")
+      }
+      guard owner == account.bytes else { throw StoreError.foreignArea }
+      try body(area, policy, &transaction)
+    }
+  }
+}
+
+extension Area {
+  /// Another payload in the place of a parked mutation.
+  func merge(
+    _ mutation: UUID, payload: Data, base: Mutation.Base, policy: StorePolicy,
+    _ transaction: inout WriteTransaction
+  ) throws {
+    let newID = UUID()
+    let old = try parkedEntry(mutation, transaction)
+    try Self.validate(
+      .put(old.record, payload), payloadByteCountMax: try payloadByteCountMax(transaction))
+    try retry(mutation, base: base, newID: newID, &transaction)
+    guard var entry = try entry(old.order, transaction) else { throw StoreError.damaged("outbox") }
+    var totals = try tables.totals(transaction)
+    totals.payloadByteCount -= UInt64(entry.payloadByteCount)
+    totals.payloadByteCount += UInt64(payload.count)
+    try tables.setTotals(totals, &transaction)
+    entry.kind = .put
+    entry.payload = payload
+    try update(entry, wasParked: false, &transaction)
+    if policy.keepsRecords, try orders(of: entry.record, transaction).last == entry.order {
+      try showLocally(entry, &transaction)
+    }
+  }
+
+  func sendAgain(
+    lost record: RecordID, stamp: Data, policy: StorePolicy, _ transaction: inout WriteTransaction
+  ) throws {
+    guard try transaction.contains(record, in: tables.lost),
+      let payload = try transaction.value(of: record, in: tables.records)?.payload
+    else {
+      throw StoreError(.unknownMutation, "the record is not listed as lost, or is not kept here")
+    }
+    if try !hasEdit(of: record, transaction) {
+      _ = try insertUnlimited(
+        .put(record, payload, base: .mustNotExist), stamp: stamp, policy: policy, &transaction)
+    }
+    try transaction.delete(record, in: tables.lost)
+  }
+
+  func sendAgain(
+    acknowledged mutations: [UUID], stamp: Data, policy: StorePolicy,
+    _ transaction: inout WriteTransaction
+  ) throws {
+    for mutation in mutations {
+      var found: (UInt64, AcknowledgedMutation)?
+      try transaction.scan(tables.acknowledged) { key, bytes in
+        let value = try AcknowledgedCodec.decode(bytes)
+        guard value.entry.mutation == mutation else { return .next }
+        found = (key.loadBigEndian(), value)
+        return .stop
+      }
+      guard let (counter, known) = found else {
+        throw StoreError(.unknownMutation, "that acknowledged mutation is not kept any more")
+      }
+      try transaction.delete(counter, in: tables.acknowledged)
+      try transaction.delete(mutation, in: tables.mutations)
+      var again = known.entry
+      again.order = try tables.number(.lastOrder, transaction) + 1
+      again.firstSent = nil
+      again.parked = nil
+      again.stamp = stamp
+      try tables.setNumber(.lastOrder, again.order, &transaction)
+      try add(again, &transaction)
+      if policy.keepsRecords { try showLocally(again, &transaction) }
+    }
+  }
+
+  /// An insert that a full outbox does not stop.
+  private func insertUnlimited(
+    _ mutation: Mutation, stamp: Data, policy: StorePolicy, _ transaction: inout WriteTransaction
+  ) throws -> EnqueueReceipt {
+    var policy = policy
+    policy.limits.outboxCountMax = .max
+    policy.limits.outboxByteCountMax = .max
+    return try insert(mutation, stamp: stamp, policy: policy, &transaction)
+  }
+}

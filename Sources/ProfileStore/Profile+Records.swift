@@ -1,0 +1,159 @@
+public import Foundation
+public import HubProtocol
+public import LMDB
+
+/// A record as it is on this device now, local edits included.
+public struct Record: Sendable, Hashable {
+  /// Its ID.
+  public let id: RecordID
+  /// Its payload.
+  public let payload: Data
+  /// The hub's version that it has or was edited from; nil: the hub has not had it yet.
+  public let version: UInt64?
+  /// It holds an edit that waits in the outbox.
+  public let isPending: Bool
+
+  /// Decodes the payload as JSON.
+  /// - Throws: what the decoding throws.
+  public func decode<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
+    try JSONDecoder().decode(type, from: payload)
+  }
+}
+
+// Reading: while the session says the owner.
+extension Profile {
+  /// The record, or nil when there is none or it is deleted.
+  /// - Throws: `notSignedIn`, `anotherAccountSignedIn`, `sessionUnknown`, `erased`, `storage`.
+  public func record(_ id: RecordID) throws -> Record? {
+    try area.read { transaction in
+      try requireReadable(transaction)
+      guard let stored = try transaction.value(of: id, in: area.tables.records) else { return nil }
+      return Self.record(id, stored)
+    }
+  }
+
+  /// The records whose IDs begin with a prefix (all by default), in byte order of their IDs.
+  /// - Parameters:
+  ///   - after: only IDs behind this one, for pages.
+  ///   - limit: how many at most.
+  public func records(
+    prefix: RecordID? = nil, after: RecordID? = nil, limit: Int = .max
+  ) throws -> [Record] {
+    var records: [Record] = []
+    try area.read { transaction in
+      try requireReadable(transaction)
+      let range: KeyRange<RecordID> = after.map { .after($0) } ?? prefix.map { .prefix($0) } ?? .all
+      try transaction.scan(area.tables.records, range) { key, value in
+        guard records.count < limit else { return .stop }
+        let id = try RecordIDCodec.decode(key)
+        if let prefix, !id.bytes.starts(with: prefix.bytes) { return .stop }
+        if let record = Self.record(id, try StoredRecordCodec.decode(value)) {
+          records.append(record)
+        }
+        return .next
+      }
+    }
+    return records
+  }
+
+  private static func record(_ id: RecordID, _ stored: StoredRecord) -> Record? {
+    stored.payload.map {
+      Record(id: id, payload: $0, version: stored.version, isPending: stored.isLocal)
+    }
+  }
+
+  /// One of the app's own tables in this area, made on first use; read with ``read(_:)``, written in
+  /// the `saving` closures.
+  /// - Parameter name: 1 to 200 bytes, the app's own name for it.
+  public func table<K, V>(_ name: String, key: K.Type, value: V.Type) throws -> Table<K, V> {
+    do {
+      return try area.environment.table(AreaTables.appPrefix + name, key: key, value: value)
+    } catch let error as LMDBError {
+      throw StoreError(.storage, "the app's table cannot be opened", cause: error)
+    }
+  }
+
+  /// Lends a snapshot of the area, for the app's own tables.
+  public func read<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
+    try area.read { transaction in
+      try requireReadable(transaction)
+      return try body(transaction)
+    }
+  }
+
+  /// The mutations that wait in the outbox, in order, parked ones included.
+  public func outbox(limit: Int = .max) throws -> [OutboxEntry] {
+    try outbox(limit: limit) { _ in true }
+  }
+
+  /// The parked mutations, in order, each with its reason.
+  public func parked() throws -> [OutboxEntry] {
+    try outbox(limit: .max) { $0.parked != nil }
+  }
+
+  private func outbox(limit: Int, where isWanted: (OutboxEntry) -> Bool) throws -> [OutboxEntry] {
+    var entries: [OutboxEntry] = []
+    try area.read { transaction in
+      try requireReadable(transaction)
+      try transaction.scan(area.tables.outbox) { key, bytes in
+        guard entries.count < limit else { return .stop }
+        let entry = try OutboxEntry(order: key.loadBigEndian(), bytes: bytes)
+        if isWanted(entry) { entries.append(entry) }
+        return .next
+      }
+    }
+    return entries
+  }
+
+  /// How much has not reached the hub, parked included: what to tell a person who signs out. Needs
+  /// no session.
+  public func pendingSummary() throws -> PendingSummary {
+    try area.read { try area.pendingSummary($0) }
+  }
+
+  /// The place up to which everything was applied and committed; nil before the first pull ended.
+  public func cursor() throws -> Cursor? {
+    try area.read { try area.tables.cursor(.cursor, $0) }
+  }
+
+  /// Acknowledged mutations that are still kept, oldest first.
+  public func acknowledged() throws -> [AcknowledgedMutation] {
+    var found: [AcknowledgedMutation] = []
+    try area.read { transaction in
+      try requireReadable(transaction)
+      try transaction.scan(area.tables.acknowledged) { _, bytes in
+        found.append(try AcknowledgedCodec.decode(bytes))
+        return .next
+      }
+    }
+    return found
+  }
+
+  /// Records that the hub lost with an epoch, which this device still has. See
+  /// ``sendAgain(lost:account:)``.
+  public func lostAtHub() throws -> [RecordID] {
+    var found: [RecordID] = []
+    try area.read { transaction in
+      try requireReadable(transaction)
+      try transaction.scan(area.tables.lost) { key, _ in
+        found.append(try RecordIDCodec.decode(key))
+        return .next
+      }
+    }
+    return found
+  }
+}
+
+extension Profile {
+  /// Mutations that the hub acknowledged in an epoch that it has lost since, above the place where
+  /// the histories parted: send them again with ``sendAgain(acknowledged:account:)``.
+  public func acknowledgedButLost() throws -> [AcknowledgedMutation] {
+    let (lineage, cursor) = try area.read { transaction in
+      (try area.tables.lineage(transaction), try area.tables.cursor(.cursor, transaction))
+    }
+    guard let cursor else { return [] }
+    return try acknowledged().filter { known in
+      known.epoch != cursor.epoch && known.version > lineage.forkedAt(known.epoch)
+    }
+  }
+}

@@ -1,0 +1,176 @@
+import Foundation
+import HubProtocol
+public import LMDB
+
+/// An open area, as the app holds it.
+///
+/// Data is read and changed only while the session says its owner (or, for the signed-out area,
+/// while the registry's session says nobody). Maintenance calls (``retry(_:account:base:)``,
+/// ``discard(_:account:)``, ``pendingSummary()``) need no session.
+public final class Profile: Sendable {
+  package let area: Area
+  /// The store that it belongs to.
+  public let registry: ProfileRegistry
+  private let ownSession: (any AccountSession)?
+
+  init(area: Area, registry: ProfileRegistry, session: (any AccountSession)?) {
+    self.area = area
+    self.registry = registry
+    ownSession = session
+  }
+
+  /// The area's ID.
+  public var id: AreaID { area.id }
+
+  /// The account that owns the area for ever, read from the area; nil while it is unowned.
+  /// - Throws: `erased`, `storage`.
+  public var owner: VerifiedAccount? {
+    get throws {
+      guard let bytes = try area.owner() else { return nil }
+      guard let account = VerifiedAccount(storedBytes: bytes, proof: .area) else {
+        throw StoreError.damaged("owner")
+      }
+      return account
+    }
+  }
+
+  /// The session that counts here: a running pass's within its closure, this profile's, the
+  /// registry's.
+  package var session: any AccountSession {
+    PassContext.passes.last { $0.area == area.id }?.session ?? ownSession ?? registry.session
+  }
+
+  // MARK: Binding
+
+  /// Binds the unowned area to an account for ever and returns the profile to use from now on.
+  ///
+  /// The same account again changes nothing. If the account has an area already, nothing is bound a
+  /// second time: with unowned data adopted, its content moves into that area.
+  /// - Parameters:
+  ///   - account: as the hub has just verified it.
+  ///   - adoptingUnownedData: the person agreed that the data on this device becomes the account's.
+  ///   - saving: runs in the same transaction, so that the app saves the person's choice with it.
+  /// - Throws: `ownedByAnotherAccount`; `unownedDataPresent`, with how much there is, unless
+  ///   `adoptingUnownedData`; `proofRequired`; `alreadyAdopted`; what `saving` throws. Nothing has
+  ///   changed then.
+  @discardableResult
+  public func bindAccount(
+    _ account: VerifiedAccount, adoptingUnownedData: Bool = false, saving: BindingClosure? = nil
+  ) async throws -> Profile {
+    if let owner = try area.owner() {
+      guard owner == account.bytes else { throw StoreError.foreignArea }
+      return self
+    }
+    return try await registry.bind(
+      id, to: account, adopting: adoptingUnownedData, saving: saving)
+  }
+
+  // MARK: Enqueueing
+
+  /// Stores a change of this account in the outbox; when it returns, it is on disk.
+  ///
+  /// The account is checked against owner and session before storage is touched and again inside
+  /// the transaction; a refusal leaves the outbox byte for byte as it was. Concurrent calls share a
+  /// commit. Once begun it ignores cancellation.
+  /// - Parameter account: whose change it is. nil only on a still-unowned area while nobody is
+  ///   signed in.
+  /// - Throws: `ownedByAnotherAccount`, `notBound`, `accountRequired`; `anotherAccountSignedIn`,
+  ///   `notSignedIn`, `sessionUnknown`; `adoptionUndecided`, `moved`, `setAside`, `erased`;
+  ///   `badRecordID`, `payloadTooLarge`, `badBase`, `mutationReused`; `outboxFull`; `storage`.
+  @discardableResult
+  public func enqueue(
+    _ mutation: Mutation, account: VerifiedAccount?
+  ) async throws -> EnqueueReceipt {
+    let receipts = try await enqueue([mutation], account: account)
+    return receipts[0]
+  }
+
+  /// Stores several changes, all or none, in one transaction.
+  /// - Parameters:
+  ///   - account: as for ``enqueue(_:account:)-(Mutation,_)``.
+  ///   - saving: runs in the same transaction after them, for the app's own tables in this area. It
+  ///     may run again and must have no effect outside the transaction.
+  @discardableResult
+  public func enqueue(
+    _ mutations: [Mutation], account: VerifiedAccount?,
+    saving: (@Sendable (inout WriteTransaction) throws -> Void)? = nil
+  ) async throws -> [EnqueueReceipt] {
+    let session = session
+    for mutation in mutations {
+      try Area.validate(mutation, payloadByteCountMax: StoreLimits.payloadByteCountCeiling)
+    }
+    try area.read { try requireWritable(account, session, $0) }
+    if let account { try await registry.noticeSignIn(of: account) }
+    return try await area.write { [area, policy = registry.policy] transaction in
+      try self.requireWritable(account, session, transaction)
+      let receipts = try mutations.map {
+        try area.insert($0, stamp: account?.bytes, policy: policy, &transaction)
+      }
+      try saving?(&transaction)
+      // The session again, as late as it can be asked.
+      try self.requireWritable(account, session, transaction)
+      return receipts
+    }
+  }
+
+  private func requireWritable<T: Transaction & ~Copyable>(
+    _ account: VerifiedAccount?, _ session: any AccountSession, _ transaction: borrowing T
+  ) throws {
+    let owner = try area.tables.owner(transaction)
+    if let account {
+      try ProfileRegistry.require(account, in: session)
+      guard let owner else {
+        throw StoreError(.notBound, "the area has no owner yet: bind it to the account first")
+      }
+      guard owner == account.bytes else { throw StoreError.foreignArea }
+      return
+    }
+    guard owner == nil else {
+      throw StoreError(
+        .accountRequired, "the area has an owner: pass the account that the change belongs to")
+    }
+    try area.requireActive(transaction)
+    try requireNobody()
+    // Two guests' data must not mix, also not through a profile that was opened earlier.
+    if try registry.index.row(id)?.state != .unowned {
+      throw StoreError(
+        .setAside, "this unowned area was set aside: ask unownedProfile() for the current one")
+    }
+    if try registry.index.undecided() != nil {
+      throw StoreError(
+        .adoptionUndecided,
+        "somebody signed in and decided nothing about the unowned data: adopt it, set it aside "
+          + "or keep it")
+    }
+  }
+
+  /// Only the registry's session decides *nobody*.
+  private func requireNobody() throws(StoreError) {
+    switch registry.session.state {
+    case .unknown: throw .sessionUnknown
+    case .nobody: return
+    case .account:
+      throw StoreError(
+        .accountRequired,
+        "somebody is signed in: bind the area to the account and pass the account")
+    }
+  }
+
+  /// Reads are for whoever is signed in: a handle of somebody who signed out throws.
+  func requireReadable<T: Transaction & ~Copyable>(_ transaction: borrowing T) throws {
+    guard let owner = try area.tables.owner(transaction) else {
+      if case .moved = try area.tables.state(transaction) { throw StoreError.unknownArea }
+      return try requireNobody()
+    }
+    switch session.state {
+    case .unknown: throw StoreError.sessionUnknown
+    case .nobody:
+      throw StoreError(.notSignedIn, "nobody is signed in: sign the account in first")
+    case .account(let signedIn):
+      guard signedIn.account == owner else {
+        throw StoreError(
+          .anotherAccountSignedIn, "another account is signed in: use that account's profile")
+      }
+    }
+  }
+}

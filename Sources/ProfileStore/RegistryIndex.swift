@@ -1,0 +1,226 @@
+import Foundation
+import LMDB
+
+/// What the registry notes of one area. The area is the truth, this is the index.
+struct AreaRow: Sendable, Hashable {
+  enum State: UInt8, Sendable {
+    case owned = 1
+    /// The current signed-out area.
+    case unowned = 2
+    /// A person declined it: listed, adopted only by name.
+    case setAside = 3
+    /// Adopted; its directory stays until it is erased by name.
+    case moved = 4
+  }
+
+  var state: State
+  var owner: Data?
+  var createdAt: Date
+}
+
+/// What is about to be done to an area, written before it is done.
+struct Intent: Sendable, Hashable {
+  enum Kind: UInt8, Sendable {
+    case provision = 1
+    case bind = 2
+    case adopt = 3
+    case erase = 4
+  }
+
+  var kind: Kind
+  /// Bytes of the account; nil for a signed-out area.
+  var account: Data?
+  /// For an adoption: its UUID, and the area that takes the content over.
+  var adoption: UUID?
+  var target: AreaID?
+}
+
+enum AreaRowCodec: StoredForm {
+  typealias Value = AreaRow
+
+  static func encoded(_ value: AreaRow) -> [UInt8] {
+    var writer = ByteWriter()
+    writer.write(value.state.rawValue)
+    writer.write(value.owner) { $0.write($1) }
+    writer.write(UInt64(max(0, value.createdAt.timeIntervalSince1970 * 1_000)))
+    return writer.bytes
+  }
+
+  static func read(_ reader: inout ByteReader) throws(StoreError) -> AreaRow {
+    guard let state = AreaRow.State(rawValue: try reader.readUInt8()) else { throw reader.damaged }
+    return AreaRow(
+      state: state,
+      owner: try reader.readOptional { (reader) throws(StoreError) in
+        Data(try reader.readBytes())
+      }, createdAt: Date(timeIntervalSince1970: Double(try reader.readUInt64()) / 1_000))
+  }
+}
+
+enum IntentCodec: StoredForm {
+  typealias Value = Intent
+
+  static func encoded(_ value: Intent) -> [UInt8] {
+    var writer = ByteWriter()
+    writer.write(value.kind.rawValue)
+    writer.write(value.account) { $0.write($1) }
+    writer.write(value.adoption) { $0.write($1) }
+    writer.write(value.target?.uuid) { $0.write($1) }
+    return writer.bytes
+  }
+
+  static func read(_ reader: inout ByteReader) throws(StoreError) -> Intent {
+    guard let kind = Intent.Kind(rawValue: try reader.readUInt8()) else { throw reader.damaged }
+    return Intent(
+      kind: kind,
+      account: try reader.readOptional { (reader) throws(StoreError) in
+        Data(try reader.readBytes())
+      },
+      adoption: try reader.readOptional { (reader) throws(StoreError) in try reader.readUUID() },
+      target: try reader.readOptional { (reader) throws(StoreError) in
+        AreaID(uuid: try reader.readUUID())
+      })
+  }
+}
+
+/// The registry environment: which account owns which area, and what is about to be done.
+struct RegistryIndex: Sendable {
+  let environment: Environment
+  private let values: Table<TextCodec, BytesCodec>
+  private let areas: Table<UUIDCodec, AreaRowCodec>
+  private let owners: Table<BytesCodec, UUIDCodec>
+  private let intents: Table<UUIDCodec, IntentCodec>
+
+  private static let formatKey = "format"
+  /// The account whose sign-in decided nothing about the unowned data.
+  private static let undecidedKey = "undecided"
+
+  init(at path: String, access: Environment.Access) throws {
+    var configuration = Environment.Configuration()
+    configuration.access = access
+    do {
+      environment = try Environment.open(at: path, configuration: configuration)
+      values = try environment.table("values", key: TextCodec.self, value: BytesCodec.self)
+      areas = try environment.table("areas", key: UUIDCodec.self, value: AreaRowCodec.self)
+      owners = try environment.table("owners", key: BytesCodec.self, value: UUIDCodec.self)
+      intents = try environment.table("intents", key: UUIDCodec.self, value: IntentCodec.self)
+    } catch let error as LMDBError {
+      throw StoreError(.storage, "the registry cannot be opened", cause: error)
+    }
+  }
+
+  /// Everything the registry says, in one snapshot.
+  struct Snapshot: Sendable {
+    var format: UInt32?
+    var areas: [AreaID: AreaRow] = [:]
+    var intents: [AreaID: Intent] = [:]
+    var undecided: Data?
+    var unowned: AreaID? { areas.first { $0.value.state == .unowned }?.key }
+  }
+
+  func snapshot() throws -> Snapshot {
+    try environment.read { transaction in
+      var snapshot = Snapshot()
+      snapshot.format = try transaction.value(of: Self.formatKey, in: values).map { bytes in
+        bytes.reduce(0) { $0 << 8 | UInt32($1) }
+      }
+      snapshot.undecided = try transaction.value(of: Self.undecidedKey, in: values).map { Data($0) }
+      try transaction.scan(areas) { key, value in
+        snapshot.areas[AreaID(uuid: key.loadUUID())] = try AreaRowCodec.decode(value)
+        return .next
+      }
+      try transaction.scan(intents) { key, value in
+        snapshot.intents[AreaID(uuid: key.loadUUID())] = try IntentCodec.decode(value)
+        return .next
+      }
+      return snapshot
+    }
+  }
+
+  /// The area of an account, as the registry knows it. Constant cost.
+  func area(of owner: Data) throws -> AreaID? {
+    try environment.read { try $0.value(of: Array(owner), in: owners) }.map { AreaID(uuid: $0) }
+  }
+
+  func row(_ area: AreaID) throws -> AreaRow? {
+    try environment.read { try $0.value(of: area.uuid, in: areas) }
+  }
+
+  func hasIntents() throws -> Bool {
+    try environment.read { try $0.count(of: intents) } > 0
+  }
+
+  func undecided() throws -> Data? {
+    try environment.read { transaction in
+      try transaction.value(of: Self.undecidedKey, in: values).map { Data($0) }
+    }
+  }
+
+  // MARK: Writing, under the store's lock
+
+  func write(_ body: (inout Writing) throws -> Void) throws {
+    do {
+      try environment.writeBlocking { transaction in
+        // One transaction at a time owns `Writing`; its changes are applied in their order.
+        var writing = Writing()
+        try body(&writing)
+        for change in writing.changes { try apply(change, &transaction) }
+      }
+    } catch let error as LMDBError {
+      throw StoreError(.storage, "the registry could not be written", cause: error)
+    }
+  }
+
+  /// Changes of the registry that are committed together.
+  struct Writing {
+    fileprivate enum Change {
+      case format
+      case row(AreaID, AreaRow?)
+      case intent(AreaID, Intent?)
+      case undecided(Data?)
+    }
+
+    fileprivate var changes: [Change] = []
+
+    mutating func setFormat() { changes.append(.format) }
+    mutating func set(_ area: AreaID, _ row: AreaRow?) { changes.append(.row(area, row)) }
+    mutating func setIntent(_ area: AreaID, _ intent: Intent?) {
+      changes.append(.intent(area, intent))
+    }
+    mutating func setUndecided(_ account: Data?) { changes.append(.undecided(account)) }
+  }
+
+  private func apply(_ change: Writing.Change, _ transaction: inout WriteTransaction) throws {
+    switch change {
+    case .format:
+      var writer = ByteWriter()
+      writer.write(AreaIdentity.format)
+      try transaction.put(writer.bytes, for: Self.formatKey, in: values)
+    case .row(let area, let row):
+      if let old = try transaction.value(of: area.uuid, in: areas)?.owner,
+        try transaction.value(of: Array(old), in: owners) == area.uuid
+      {
+        try transaction.delete(Array(old), in: owners)
+      }
+      if let row {
+        try transaction.put(row, for: area.uuid, in: areas)
+        if row.state == .owned, let owner = row.owner {
+          try transaction.put(area.uuid, for: Array(owner), in: owners)
+        }
+      } else {
+        try transaction.delete(area.uuid, in: areas)
+      }
+    case .intent(let area, let intent):
+      if let intent {
+        try transaction.put(intent, for: area.uuid, in: intents)
+      } else {
+        try transaction.delete(area.uuid, in: intents)
+      }
+    case .undecided(let account):
+      if let account {
+        try transaction.put(Array(account), for: Self.undecidedKey, in: values)
+      } else {
+        try transaction.delete(Self.undecidedKey, in: values)
+      }
+    }
+  }
+}
