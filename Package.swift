@@ -31,7 +31,9 @@ let package = Package(
     .target(name: "Holdfast", dependencies: ["ProfileStore", "ProfileSync", "HubClient"]),
     .target(name: "HubServer", dependencies: ["LMDB", "HubProtocol", "CMicroHTTPD", "CJOSE"]),
 
-    .target(name: "ToolSupport", path: "Tools/Shared"),
+    .target(
+      name: "ToolSupport", path: "Tools/Shared",
+      exclude: ["sessions.sh", "setup.sh", "tidy.sh", "tsan-mutex.c"]),
     .executableTarget(
       name: "hubd", dependencies: ["HubServer", "ToolSupport"], path: "Tools/hubd"),
     .executableTarget(
