@@ -1,0 +1,78 @@
+import CMicroHTTPD
+import Dispatch
+import Foundation
+import Synchronization
+
+/// The HTTP listener: libmicrohttpd with one thread that waits with epoll.
+///
+/// That thread never waits for the store: a request that needs it is suspended, answered by a task,
+/// and resumed. What libmicrohttpd answers by itself (a request line or chunk that it cannot read, a
+/// `Content-Length` that is no number) has none of the hub's headers; for a client that is network
+/// trouble. Everything that it lets through is judged by ``HTTPForm``.
+///
+/// - SAFETY: `@unchecked Sendable` since `daemon` is set once, before anybody else has the object,
+///   and libmicrohttpd's calls on it may come from any thread.
+final class Listener: @unchecked Sendable {
+  /// Memory of a connection, in bytes: a head of 64 KiB and what libmicrohttpd keeps about it, so
+  /// that one that is too long is read and answered. It is touched in full by the second request.
+  static let connectionByteCount = 160 << 10
+  /// A chunked body beyond the limit is read on for so many limits more, so that the answer can be
+  /// given; then the connection ends.
+  static let discardedLimits = 1
+
+  let service: HubService
+  let log: RequestLog?
+  let configuration: HubConfiguration.Listen
+  let gate = DrainGate()
+  let deadlines = ConnectionDeadlines()
+  private let socket: ListeningSocket
+  private var daemon: OpaquePointer?
+
+  /// The port that it listens on.
+  var port: UInt16 { socket.port }
+
+  /// Begins to serve.
+  /// - Throws: ``HubServerError`` `listenFailed`.
+  init(
+    _ configuration: HubConfiguration.Listen, service: HubService, log: RequestLog?
+  ) throws(HubServerError) {
+    self.configuration = configuration
+    self.service = service
+    self.log = log
+    socket = try ListeningSocket(address: configuration.address, port: configuration.port)
+    daemon = holdfast_start_daemon(
+      socket.descriptor, UInt32(configuration.connectionCountMax), Listener.connectionByteCount,
+      UInt32(configuration.idleSeconds), handleRequest, requestStarted, requestCompleted,
+      connectionChanged, Unmanaged.passUnretained(self).toOpaque())
+    guard daemon != nil else {
+      throw HubServerError(
+        .listenFailed, "the HTTP server cannot start; check the limit of open files")
+    }
+    deadlines.start()
+  }
+
+  /// Stops in order: nobody new, answers under way are finished, connections end.
+  ///
+  /// Waits `stopSeconds` for clients to take their answers; then their connections end.
+  func stop() async {
+    gate.beginDraining()
+    // From here on nobody is accepted; the socket itself is closed after the daemon has ended.
+    MHD_quiesce_daemon(daemon)
+    let patience = Task { [configuration, deadlines] in
+      try await Task.sleep(for: .seconds(configuration.stopSeconds))
+      deadlines.endAll()
+    }
+    await gate.waitUntilEmpty()
+    patience.cancel()
+    await withCheckedContinuation { continuation in
+      // It waits for the daemon's thread, which no task's thread should do.
+      DispatchQueue.global().async { [self] in
+        MHD_stop_daemon(daemon)
+        continuation.resume()
+      }
+    }
+    daemon = nil
+    deadlines.stop()
+    log?.flush()
+  }
+}

@@ -1,0 +1,89 @@
+import Foundation
+import HubProtocol
+import LMDB
+
+extension LMDBHubStore {
+  func page(
+    _ query: PageQuery, of account: AccountID, now: Int64
+  ) async throws -> PageOutcome {
+    let outcome: PageOutcome? = try environment.read { transaction in
+      guard let row = try transaction.value(of: account.bytes, in: tables.accounts) else {
+        return nil
+      }
+      switch row.state.gate(query.claim) {
+      case .pass: return try page(query, of: row, transaction)
+      case .refused(let refusal): return .refused(row.state, refusal)
+      case .mustFork: return nil
+      }
+    }
+    if let outcome { return outcome }
+    // The account is not there yet, or takes a new epoch: what is right is decided in the write.
+    return try await write { [self] transaction in
+      var row = try row(of: account, &transaction)
+      switch row.state.gate(query.claim) {
+      case .pass: return try page(query, of: row, transaction)
+      case .refused(let refusal): return .refused(row.state, refusal)
+      case .mustFork:
+        let refusal = row.state.forkByCursor(to: UUID(), now: now)
+        try transaction.put(row, for: account.bytes, in: tables.accounts)
+        return .refused(row.state, refusal)
+      }
+    }
+  }
+
+  private func page(
+    _ query: PageQuery, of row: AccountRow,
+    _ transaction: borrowing some Transaction & ~Copyable
+  ) throws -> PageOutcome {
+    let end = min(query.until ?? row.state.highWater, row.state.highWater)
+    guard query.after < end else {
+      return .page(row.state, records: [], more: false, next: query.after)
+    }
+    var records: [WireRecord] = []
+    records.reserveCapacity(min(query.limit, Int(clamping: end - query.after)))
+    var byteCount = 0
+    var more = false
+    try transaction.scan(
+      tables.changes, .changes(of: row.number, after: query.after, through: end)
+    ) { key, value in
+      let size = StoredChangeCodec.contentByteCount(value)
+      guard records.count < query.limit,
+        records.isEmpty || byteCount + size <= query.byteCountMax
+      else {
+        more = true
+        return .stop
+      }
+      byteCount += size
+      let version = try VersionKeyCodec.decode(key).version
+      records.append(try StoredChangeCodec.decode(value).record(version: version))
+      return .next
+    }
+    let next = more ? records.last?.version ?? end : end
+    return .page(row.state, records: records, more: more, next: next)
+  }
+
+  func record(_ id: RecordID, of account: AccountID) async throws -> RecordOutcome {
+    let outcome: RecordOutcome? = try environment.read { transaction in
+      guard let row = try transaction.value(of: account.bytes, in: tables.accounts) else {
+        return nil
+      }
+      if let refusal = row.state.statusRefusal { return .refused(row.state, refusal) }
+      return .found(row.state, try newest(id, of: row.number, transaction))
+    }
+    if let outcome { return outcome }
+    return .found(try await admit(account).state, nil)
+  }
+
+  /// The newest version of a record, tombstones too, with its payload.
+  func newest(
+    _ id: RecordID, of number: UInt64, _ transaction: borrowing some Transaction & ~Copyable
+  ) throws -> WireRecord? {
+    let key = RecordKeyCodec.Key(number: number, id: id.bytes)
+    guard let head = try transaction.value(of: key, in: tables.records) else { return nil }
+    let place = VersionKeyCodec.Key(number: number, version: head.version)
+    guard let change = try transaction.value(of: place, in: tables.changes) else {
+      throw badForm("a record without its change")
+    }
+    return change.record(version: head.version)
+  }
+}

@@ -1,0 +1,215 @@
+import Foundation
+import HubProtocol
+import LMDB
+
+// What stands behind the keys; integers are big-endian.
+//
+//   accounts  number (8) | status (1) | epoch (16) | high water (8) | minimum cursor (8)
+//             | idempotency floor (8) | last fork by a cursor, seconds or Int64.min (8)
+//             | lineage: epoch (16) and forkedAt (8), repeated
+//   records   version (8) | 1 for a tombstone, else 0 (1)
+//   changes   1 for a tombstone, else 0 (1) | client (16) | mutation (16) | length of the ID (2)
+//             | record ID | payload
+//   results   version (8) | stored at, seconds (8) | content digest (32) | record ID
+//   order     mutation UUID (16)
+//   clients   length of the account ID (2) | account ID | name
+
+/// An account's row: its state and the number that its keys begin with.
+struct AccountRow: Hashable, Sendable {
+  var number: UInt64
+  var state: AccountState
+}
+
+/// Rows of the table `accounts`.
+enum AccountRowCodec: ValueCodec {
+  private static let headByteCount = 57
+  private static let entryByteCount = 24
+  private static let neverForked = Int64.min
+
+  static func withEncoded<R>(
+    _ row: AccountRow, _ body: (RawSpan) throws(LMDBError) -> R
+  ) throws(LMDBError) -> R {
+    let state = row.state
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(headByteCount + state.lineage.count * entryByteCount)
+    bytes.append(bigEndian: row.number)
+    bytes.append(state.status.rawValue)
+    bytes.append(state.epoch)
+    bytes.append(bigEndian: state.highWater)
+    bytes.append(bigEndian: state.minimumCursor)
+    bytes.append(bigEndian: state.idempotencyFloor)
+    bytes.append(bigEndian: state.lastCursorForkAt ?? neverForked)
+    for entry in state.lineage {
+      bytes.append(entry.epoch)
+      bytes.append(bigEndian: entry.forkedAt)
+    }
+    return try body(bytes.span.bytes)
+  }
+
+  static func decode(_ bytes: RawSpan) throws(LMDBError) -> AccountRow {
+    guard bytes.byteCount >= headByteCount,
+      (bytes.byteCount - headByteCount).isMultiple(of: entryByteCount),
+      let status = AccountStatus(rawValue: bytes.loadBigEndian(at: 8))
+    else { throw badForm("an account row of \(bytes.byteCount) bytes") }
+    var state = AccountState(epoch: bytes.loadUUID(at: 9))
+    state.status = status
+    state.highWater = bytes.loadBigEndian(at: 25)
+    state.minimumCursor = bytes.loadBigEndian(at: 33)
+    state.idempotencyFloor = bytes.loadBigEndian(at: 41)
+    let forkedAt: Int64 = bytes.loadBigEndian(at: 49)
+    state.lastCursorForkAt = forkedAt == neverForked ? nil : forkedAt
+    for offset in stride(from: headByteCount, to: bytes.byteCount, by: entryByteCount) {
+      state.lineage.append(
+        LineageEntry(
+          epoch: bytes.loadUUID(at: offset), forkedAt: bytes.loadBigEndian(at: offset + 16)))
+    }
+    return AccountRow(number: bytes.loadBigEndian(), state: state)
+  }
+}
+
+/// Values of the table `records`.
+enum RecordHeadCodec: ValueCodec {
+  static func withEncoded<R>(
+    _ head: RecordHead, _ body: (RawSpan) throws(LMDBError) -> R
+  ) throws(LMDBError) -> R {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(9)
+    bytes.append(bigEndian: head.version)
+    bytes.append(head.deleted ? 1 : 0)
+    return try body(bytes.span.bytes)
+  }
+
+  static func decode(_ bytes: RawSpan) throws(LMDBError) -> RecordHead {
+    guard bytes.byteCount == 9 else { throw badForm("a record head of \(bytes.byteCount) bytes") }
+    return RecordHead(
+      version: bytes.loadBigEndian(), deleted: bytes.loadBigEndian(UInt8.self, at: 8) == 1)
+  }
+}
+
+/// A change as it is stored; its version is in the key.
+struct StoredChange: Sendable {
+  var id: RecordID
+  /// Nil for a tombstone.
+  var payload: Data?
+  var client: UUID
+  var mutation: UUID
+
+  func record(version: UInt64) -> WireRecord {
+    WireRecord(
+      id: id, version: version, deleted: payload == nil, payload: payload, client: client,
+      mutation: mutation)
+  }
+}
+
+/// Values of the table `changes`.
+enum StoredChangeCodec: ValueCodec {
+  private static let headByteCount = 35
+
+  static func withEncoded<R>(
+    _ change: StoredChange, _ body: (RawSpan) throws(LMDBError) -> R
+  ) throws(LMDBError) -> R {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(
+      headByteCount + change.id.bytes.count + (change.payload?.count ?? 0))
+    bytes.append(change.payload == nil ? 1 : 0)
+    bytes.append(change.client)
+    bytes.append(change.mutation)
+    bytes.append(bigEndian: UInt16(change.id.bytes.count))
+    bytes.append(contentsOf: change.id.bytes)
+    if let payload = change.payload { bytes.append(contentsOf: payload) }
+    return try body(bytes.span.bytes)
+  }
+
+  static func decode(_ bytes: RawSpan) throws(LMDBError) -> StoredChange {
+    let payload = try payloadOffset(in: bytes)
+    return StoredChange(
+      id: RecordID(uncheckedBytes: bytes.extracting(headByteCount..<payload).copiedBytes()),
+      payload: isTombstone(bytes) ? nil : bytes.extracting(payload...).copiedData(),
+      client: bytes.loadUUID(at: 1), mutation: bytes.loadUUID(at: 17))
+  }
+
+  /// Payload and ID bytes of a stored change, without copying it.
+  static func contentByteCount(_ bytes: RawSpan) -> Int { bytes.byteCount - headByteCount }
+
+  static func isTombstone(_ bytes: RawSpan) -> Bool { bytes.loadBigEndian(UInt8.self) == 1 }
+
+  private static func payloadOffset(in bytes: RawSpan) throws(LMDBError) -> Int {
+    guard bytes.byteCount >= headByteCount else {
+      throw badForm("a change of \(bytes.byteCount) bytes")
+    }
+    let offset = headByteCount + Int(bytes.loadBigEndian(UInt16.self, at: 33))
+    guard offset <= bytes.byteCount else { throw badForm("a change cut short") }
+    return offset
+  }
+}
+
+/// A result with the time it was stored at, which decides when it may be purged.
+struct TimedResult: Sendable {
+  var result: StoredResult
+  /// Seconds since 1970.
+  var storedAt: Int64
+}
+
+/// Values of the table `results`.
+enum TimedResultCodec: ValueCodec {
+  static func withEncoded<R>(
+    _ value: TimedResult, _ body: (RawSpan) throws(LMDBError) -> R
+  ) throws(LMDBError) -> R {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(48 + value.result.id.bytes.count)
+    bytes.append(bigEndian: value.result.version)
+    bytes.append(bigEndian: value.storedAt)
+    bytes.append(contentsOf: value.result.digest.bytes)
+    bytes.append(contentsOf: value.result.id.bytes)
+    return try body(bytes.span.bytes)
+  }
+
+  static func decode(_ bytes: RawSpan) throws(LMDBError) -> TimedResult {
+    guard bytes.byteCount > 48 else { throw badForm("a result of \(bytes.byteCount) bytes") }
+    let result = StoredResult(
+      version: bytes.loadBigEndian(),
+      id: RecordID(uncheckedBytes: bytes.extracting(48...).copiedBytes()),
+      digest: ContentDigest(bytes: bytes.extracting(16..<48).copiedBytes()))
+    return TimedResult(result: result, storedAt: bytes.loadBigEndian(at: 8))
+  }
+}
+
+/// A client of the directory.
+struct ClientRow: Hashable, Sendable {
+  var account: AccountID
+  /// 0 to 256 bytes, shown to people.
+  var name: String
+}
+
+/// Values of the table `clients`.
+enum ClientRowCodec: ValueCodec {
+  static func withEncoded<R>(
+    _ row: ClientRow, _ body: (RawSpan) throws(LMDBError) -> R
+  ) throws(LMDBError) -> R {
+    var bytes: [UInt8] = []
+    bytes.append(bigEndian: UInt16(row.account.bytes.count))
+    bytes.append(contentsOf: row.account.bytes)
+    bytes.append(contentsOf: row.name.utf8)
+    return try body(bytes.span.bytes)
+  }
+
+  static func decode(_ bytes: RawSpan) throws(LMDBError) -> ClientRow {
+    guard bytes.byteCount > 2 else { throw badForm("a client of \(bytes.byteCount) bytes") }
+    let end = 2 + Int(bytes.loadBigEndian(UInt16.self))
+    guard end <= bytes.byteCount,
+      let account = try? AccountID(bytes: bytes.extracting(2..<end).copiedBytes())
+    else { throw badForm("a client whose account is none") }
+    let name = String(decoding: bytes.extracting(end...).copiedBytes(), as: UTF8.self)
+    return ClientRow(account: account, name: name)
+  }
+}
+
+extension [UInt8] {
+  fileprivate mutating func append(bigEndian value: some FixedWidthInteger) {
+    Swift.withUnsafeBytes(of: value.bigEndian) { append(contentsOf: $0) }
+  }
+
+  fileprivate mutating func append(_ uuid: UUID) {
+    Swift.withUnsafeBytes(of: uuid.uuid) { append(contentsOf: $0) }
+  }
+}

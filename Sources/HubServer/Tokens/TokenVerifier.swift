@@ -1,0 +1,122 @@
+import CJOSE
+import Foundation
+package import HubProtocol
+
+/// Who a token speaks for, as far as the hub has verified it.
+package struct VerifiedToken: Hashable, Sendable {
+  package let account: AccountID
+  /// The token's end, integer seconds since 1970.
+  package let expiresAt: Int64
+}
+
+/// Why a token was refused; the text names the rule, never the token.
+package enum TokenRefusal: Error, Hashable, Sendable {
+  /// Everything was right but `exp`: a fresh token of the same issuer will do.
+  case expired
+  case invalid(String)
+}
+
+/// Decides which account a bearer token speaks for.
+///
+/// A token counts only if it has the one compact form, its algorithm is on the list of a key that
+/// the configuration names, that key verifies it, and `iss`, `aud`, `sub`, `exp` and `nbf` are right
+/// with no leeway. The list is looked at before the key is. (RFC 7515, 7519; protocol.md, *Tokens*.)
+package struct TokenVerifier: Sendable {
+  private let issuer: [UInt8]
+  private let audience: [UInt8]
+  private let keys: [SigningKey]
+
+  package init(issuer: String, audience: String, keys: [SigningKey]) {
+    self.issuer = Array(issuer.utf8)
+    self.audience = Array(audience.utf8)
+    self.keys = keys
+  }
+
+  /// The account of a token.
+  /// - Parameter token: the compact serialization, as the request carried it.
+  /// - Parameter now: seconds since 1970.
+  package func verify(_ token: [UInt8], now: Double) throws(TokenRefusal) -> VerifiedToken {
+    let parts = token.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+    guard parts.count == 3 else { throw .invalid("the token does not have three parts") }
+    guard let header = Base64URL.decode(parts[0]), let claims = Base64URL.decode(parts[1]),
+      Base64URL.decode(parts[2]) != nil
+    else { throw .invalid("the token is not in canonical base64url") }
+    let algorithm = try checkedAlgorithm(header: header)
+    try checkSignature(token, algorithm: algorithm, keyID: keyID(header: header))
+    return try checkedClaims(claims, now: now)
+  }
+
+  private func checkedAlgorithm(header: [UInt8]) throws(TokenRefusal) -> TokenAlgorithm {
+    guard let root = JSONTree(header)?.root, let name = root["alg"]?.string else {
+      throw .invalid("the token's header cannot be read")
+    }
+    guard root["crit"] == nil else {
+      throw .invalid("the token demands an extension that this hub does not know")
+    }
+    guard let algorithm = TokenAlgorithm(rawValue: String(decoding: name, as: UTF8.self)) else {
+      throw .invalid("the token's algorithm is not accepted")
+    }
+    return algorithm
+  }
+
+  private func keyID(header: [UInt8]) -> [UInt8]? {
+    JSONTree(header)?.root["kid"]?.string
+  }
+
+  /// Tries the keys whose list has the algorithm, and, where both sides name one, whose ID is that.
+  private func checkSignature(
+    _ token: [UInt8], algorithm: TokenAlgorithm, keyID: [UInt8]?
+  ) throws(TokenRefusal) {
+    let candidates = keys.filter { key in
+      guard key.algorithms.contains(algorithm) else { return false }
+      guard let keyID, let own = key.keyID else { return true }
+      return Array(own.utf8) == keyID
+    }
+    guard !candidates.isEmpty else {
+      throw .invalid("no key of this hub takes the token's algorithm and key ID")
+    }
+    let signature = token.withUnsafeBytes { buffer in
+      // SAFETY: cjose reads `count` bytes and copies what it keeps.
+      cjose_jws_import(
+        buffer.baseAddress?.assumingMemoryBound(to: CChar.self), buffer.count, nil)
+    }
+    guard let signature else { throw .invalid("the token cannot be read") }
+    defer { cjose_jws_release(signature) }
+    // The algorithm that cjose is going to use must be the one that was checked above.
+    guard let used = cjose_header_get(cjose_jws_get_protected(signature), "alg", nil),
+      String(cString: used) == algorithm.rawValue
+    else { throw .invalid("the token's algorithm is not accepted") }
+    for key in candidates where cjose_jws_verify(signature, key.pointer, nil) { return }
+    throw .invalid("the token's signature does not verify")
+  }
+
+  private func checkedClaims(_ bytes: [UInt8], now: Double) throws(TokenRefusal) -> VerifiedToken {
+    guard let claims = JSONTree(bytes)?.root, claims.isObject else {
+      throw .invalid("the token's claims cannot be read")
+    }
+    guard claims["iss"]?.string == issuer else {
+      throw .invalid("the token is of another issuer")
+    }
+    guard let named = claims["aud"], (named.array ?? [named]).contains(where: {
+      $0.string == audience
+    }) else { throw .invalid("the token is for another audience") }
+    guard let subject = claims["sub"]?.string else {
+      throw .invalid("the token names no subject")
+    }
+    let account: AccountID
+    do { account = try AccountID(bytes: subject) } catch {
+      throw .invalid("the token's subject is no account ID")
+    }
+    if let claim = claims["nbf"] {
+      guard let notBefore = claim.number, now >= notBefore else {
+        throw .invalid("the token is not valid yet")
+      }
+    }
+    // 2^53 seconds: what JSON carries exactly, and far within Int64.
+    guard let end = claims["exp"]?.number, abs(end) <= 9_007_199_254_740_992 else {
+      throw .invalid("the token does not say when it ends")
+    }
+    guard now < end else { throw .expired }
+    return VerifiedToken(account: account, expiresAt: Int64(end.rounded(.down)))
+  }
+}
