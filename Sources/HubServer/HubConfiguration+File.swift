@@ -23,7 +23,7 @@ extension HubConfiguration {
         root: ConfigurationSection(tree.root), directory: file.deletingLastPathComponent())
       try configuration.validate()
       return configuration
-    } catch where error.code == .configurationInvalid {
+    } catch  where error.code == .configurationInvalid {
       throw HubServerError(.configurationInvalid, "\(file.path): \(error.message)")
     }
   }

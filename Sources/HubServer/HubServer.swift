@@ -61,7 +61,8 @@ public final class HubServer: Sendable {
   }
 
   private static func makeListener(
-    _ configuration: HubConfiguration, _ store: any HubStore, _ now: @escaping @Sendable () -> Double
+    _ configuration: HubConfiguration, _ store: any HubStore,
+    _ now: @escaping @Sendable () -> Double
   ) throws(HubServerError) -> Listener {
     let tokens = configuration.tokens
     let service = HubService(

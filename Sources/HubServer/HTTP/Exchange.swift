@@ -12,7 +12,9 @@ final class Exchange: @unchecked Sendable {
   enum Phase {
     /// The head is there; the body, if any, is not.
     case head
-    /// The body is being read.
+    /// The head was refused, and no body follows.
+    case refused(Reply)
+    /// The body, if any, is being read.
     case body(AdmittedRequest)
     /// A task works on the answer, or has it.
     case answering

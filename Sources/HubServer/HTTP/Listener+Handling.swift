@@ -69,6 +69,8 @@ func handleRequest(
   case .head:
     let head = RequestHead(connection, method: method, version: version, exchange)
     return listener.begin(exchange, head, connection)
+  case .refused(let reply):
+    return listener.send(reply, exchange, connection)
   case .body(let admitted):
     let count = uploadByteCount.pointee
     guard count > 0, let upload else { return listener.answer(exchange, admitted, connection) }
@@ -81,23 +83,33 @@ func handleRequest(
 }
 
 extension Listener {
-  /// Decides on a head: an answer at once, a body to read, or a task.
+  /// Decides on a head.
+  ///
+  /// libmicrohttpd ends the connection after an answer that it is given here: right where a body
+  /// would have to be read for nothing, wasteful elsewhere. So without a body the answer waits for
+  /// the next call, which comes at once.
   fileprivate func begin(
     _ exchange: Exchange, _ head: RequestHead, _ connection: OpaquePointer
   ) -> MHD_Result {
     exchange.method = head.method
     exchange.socket = holdfast_connection_socket(connection)
     switch service.admit(head) {
-    case .refused(let reply): return send(reply, exchange, connection)
+    case .refused(let reply):
+      if head.announcesBody { return send(reply, exchange, connection) }
+      exchange.phase = .refused(reply)
+      return .YES
     case .admitted(let request):
       exchange.request = request
-      guard head.announcesBody else { return answer(exchange, request, connection) }
-      if let declared = head.declaredBodyByteCount, declared > service.limits.pushBytes {
-        // Not a byte of it is read; what comes before the size in the order of checks is decided.
-        exchange.bodyByteCount = declared
-        return answer(exchange, request, connection)
-      }
       exchange.phase = .body(request)
+      guard head.announcesBody else { return .YES }
+      if let declared = head.declaredBodyByteCount {
+        if declared > service.limits.pushBytes {
+          // Not a byte of it is read; what comes before the size in the order of checks is decided.
+          exchange.bodyByteCount = declared
+          return answer(exchange, request, connection)
+        }
+        exchange.body.reserveCapacity(declared)
+      }
       deadlines.set(exchange.socket, seconds: configuration.bodySeconds)
       return .YES
     }

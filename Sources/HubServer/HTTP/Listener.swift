@@ -1,5 +1,4 @@
 import CMicroHTTPD
-import Dispatch
 import Foundation
 import Synchronization
 
@@ -66,7 +65,7 @@ final class Listener: @unchecked Sendable {
     patience.cancel()
     await withCheckedContinuation { continuation in
       // It waits for the daemon's thread, which no task's thread should do.
-      DispatchQueue.global().async { [self] in
+      Thread.detachNewThread { [self] in
         MHD_stop_daemon(daemon)
         continuation.resume()
       }

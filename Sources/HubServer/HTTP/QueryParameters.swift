@@ -72,7 +72,8 @@ package struct QueryParameters: Sendable {
     _ name: String, _ code: HubCode, _ range: ClosedRange<UInt64>
   ) throws(Refusal) -> UInt64? {
     guard let bytes = values[name] else { return nil }
-    let isCanonical = !bytes.isEmpty && bytes.count <= 16
+    let isCanonical =
+      !bytes.isEmpty && bytes.count <= 16
       && bytes.allSatisfy { $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }
       && (bytes.count == 1 || bytes.first != UInt8(ascii: "0"))
     guard isCanonical, let value = UInt64(String(decoding: bytes, as: UTF8.self)),

@@ -25,7 +25,8 @@ public final class SigningKey: @unchecked Sendable {
     guard !algorithms.isEmpty else {
       throw HubServerError(
         .keyInvalid,
-        "the key of \(source) says no algorithm; give it \"alg\", or \"algorithms\" in the configuration")
+        "the key of \(source) says no algorithm; give it \"alg\", or \"algorithms\" in the configuration"
+      )
     }
     for algorithm in algorithms {
       if let complaint = SigningKey.complaint(about: pointer, as: algorithm) {

@@ -97,9 +97,11 @@ package struct TokenVerifier: Sendable {
     guard claims["iss"]?.string == issuer else {
       throw .invalid("the token is of another issuer")
     }
-    guard let named = claims["aud"], (named.array ?? [named]).contains(where: {
-      $0.string == audience
-    }) else { throw .invalid("the token is for another audience") }
+    guard let named = claims["aud"],
+      (named.array ?? [named]).contains(where: {
+        $0.string == audience
+      })
+    else { throw .invalid("the token is for another audience") }
     guard let subject = claims["sub"]?.string else {
       throw .invalid("the token names no subject")
     }
