@@ -28,7 +28,9 @@ let package = Package(
     .target(name: "ProfileStore", dependencies: ["LMDB", "HubProtocol"]),
     .target(name: "ProfileSync", dependencies: ["ProfileStore", "HubProtocol"]),
     .target(name: "HubClient", dependencies: ["ProfileSync", "HubProtocol", "CCurl"]),
-    .target(name: "Holdfast", dependencies: ["ProfileStore", "ProfileSync", "HubClient"]),
+    .target(
+      name: "Holdfast",
+      dependencies: ["LMDB", "HubProtocol", "ProfileStore", "ProfileSync", "HubClient"]),
     .target(name: "HubServer", dependencies: ["LMDB", "HubProtocol", "CMicroHTTPD", "CJOSE"]),
 
     .target(
@@ -64,6 +66,10 @@ for target in package.targets where target.type != .system {
   // `LMDB` lends values that the compiler keeps inside their transaction; clients need no flag.
   if target.name == "LMDB" {
     settings += [.enableExperimentalFeature("Lifetimes"), .strictMemorySafety()]
+  }
+  // A pass runs where its caller runs, so that an apply closure needs no `Sendable`.
+  if target.name == "ProfileSync" {
+    settings += [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]
   }
   target.swiftSettings = settings
 }

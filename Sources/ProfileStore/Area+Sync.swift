@@ -39,7 +39,7 @@ package struct IncomingChange: Sendable, Hashable {
 }
 
 /// How far a committed batch brings the area.
-package enum Progress: Sendable, Hashable {
+package enum PassProgress: Sendable, Hashable {
   /// An ordinary pull: everything up to it was applied.
   case cursor(UInt64)
   /// A scan from zero: everything up to it was applied, the cursor stays.
@@ -131,10 +131,12 @@ extension Area {
 
   /// Commits what the app has committed: metadata, and records where the area keeps them, and the
   /// progress, in one transaction.
-  /// - Parameter position: the batch's, once the closure has accepted it.
+  /// - Parameters:
+  ///   - position: the batch's, once the closure has accepted it.
+  ///   - alsoBrought: records of which the running scan has nothing more to say.
   package func commit(
-    _ changes: [IncomingChange], epoch: UUID, lineage: [LineageEntry], progress: Progress,
-    position: UInt64?, policy: StorePolicy
+    _ changes: [IncomingChange], epoch: UUID, lineage: [LineageEntry], progress: PassProgress,
+    position: UInt64?, policy: StorePolicy, alsoBrought: [RecordID] = []
   ) async throws {
     try await write { [self] transaction in
       let scan = try tables.scan(transaction)
@@ -146,6 +148,7 @@ extension Area {
         }
         if scan != nil { try transaction.put([], for: change.record, in: tables.brought) }
       }
+      for record in alsoBrought { try transaction.put([], for: record, in: tables.brought) }
       switch progress {
       case .none: break
       case .cursor(let sequence): try raiseCursor(epoch, sequence, &transaction)
@@ -285,6 +288,30 @@ extension Area {
         try transaction.delete(record, in: tables.metadata)
       }
     }
+  }
+
+  // MARK: Local edits
+
+  /// Whether an edit of the record waits that a download must not overwrite; a discarded one does
+  /// not count any more.
+  package func localEdit<T: Transaction & ~Copyable>(
+    of record: RecordID, _ transaction: borrowing T
+  ) throws -> (isPending: Bool, isParked: Bool) {
+    var result = (isPending: false, isParked: false)
+    for order in try orders(of: record, transaction) {
+      guard let entry = try entry(order, transaction) else { continue }
+      switch entry.parked?.reason {
+      case nil: result.isPending = true
+      case .discarding: break
+      default: result.isParked = true
+      }
+    }
+    return result
+  }
+
+  /// The order of the newest mutation, which bounds what one pass sends.
+  package func lastOrder() throws -> UInt64 {
+    try read { try tables.number(.lastOrder, $0) }
   }
 
   // MARK: Discarded mutations

@@ -14,7 +14,7 @@ package final class Area: Sendable {
   let tables: AreaTables
   /// Held shared while this process has the area open, so that nobody removes its files.
   private let holder: Mutex<FileLock?>
-  let passes: PassQueue
+  package let passes: PassQueue
 
   private init(
     id: AreaID, directory: String, environment: Environment, tables: AreaTables, holder: FileLock?

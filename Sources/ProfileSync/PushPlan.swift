@@ -1,0 +1,69 @@
+import Foundation
+package import HubProtocol
+package import ProfileStore
+
+/// How large the next batch is, and what becomes of one that the hub does not take. A value.
+package struct PushPlan: Sendable {
+  /// What to do after an answer that is not for use.
+  package enum Decision: Hashable, Sendable {
+    /// Send again with the smaller limit.
+    case again
+    /// Ask with an empty push whether the hub takes anything at all; if so, park the one.
+    case parkIfEmptyPushIsAccepted(Parked.Reason)
+    /// Not the push's to resolve.
+    case giveUp
+  }
+
+  package private(set) var countMax: Int
+  package let byteCountMax: Int
+  private let countCeiling: Int
+
+  package init(limits: HubLimits) {
+    countCeiling = max(1, min(limits.pushMutations, 500))
+    countMax = countCeiling
+    // Headers, keys and base64 take their share; a larger batch is halved when the hub says so.
+    byteCountMax = max(1, limits.pushBytes / 4 * 3 - 4_096)
+  }
+
+  /// After a batch was taken: grows back towards the ceiling.
+  package mutating func accepted() {
+    countMax = min(countCeiling, countMax * 2)
+  }
+
+  /// After a batch of `count` was not taken.
+  package mutating func refused(_ action: AnswerAction, count: Int) -> Decision {
+    switch action {
+    case .halve(let isFromHub):
+      guard count > 1 else {
+        return isFromHub ? .parkIfEmptyPushIsAccepted(.tooLarge) : .giveUp
+      }
+    case .bisect(let namesMutation):
+      guard count > 1 else {
+        return namesMutation ? .parkIfEmptyPushIsAccepted(.rejected) : .giveUp
+      }
+    default: return .giveUp
+    }
+    countMax = max(1, count / 2)
+    return .again
+  }
+
+  /// What one verdict means for its mutation; nil: it stays and is sent in a later pass.
+  package static func settlement(of result: MutationResult) -> Settlement? {
+    switch result.status {
+    case .applied, .duplicate: result.version.map { .acknowledged(version: $0) }
+    case .conflict:
+      .parked(Parked(reason: .conflict, code: result.code, current: hubVersion(result.current)))
+    case .rejected:
+      .parked(Parked(reason: .rejected, code: result.code, current: hubVersion(result.current)))
+    case .deferred: nil
+    }
+  }
+
+  private static func hubVersion(_ record: WireRecord?) -> HubVersion? {
+    record.map {
+      HubVersion(
+        version: $0.version, isDeleted: $0.deleted, payload: $0.payload,
+        isPayloadOmitted: $0.isPayloadOmitted)
+    }
+  }
+}
