@@ -2,7 +2,7 @@
 ///
 /// A literal may be written where one is expected; its length is checked where it enters (enqueue,
 /// a page, a push), as a typed error and not as a trap. (Contract section 7.)
-public struct RecordID: Hashable, Sendable, ExpressibleByStringLiteral {
+public struct RecordID: Hashable, Sendable, ExpressibleByStringInterpolation {
   /// The longest ID, in bytes.
   public static let byteCountMax = 400
 

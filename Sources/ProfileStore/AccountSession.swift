@@ -70,7 +70,7 @@ public final class AppSession: AccountSession {
   /// Who is signed in now.
   public var state: SessionState { values.withLock(\.state) }
 
-  /// Says that nobody is signed in. Also the way to restore an app that was signed out.
+  /// Says that nobody is signed in from now on.
   public func signOut() {
     values.withLock { values in
       values.generation += 1
@@ -86,11 +86,16 @@ public final class AppSession: AccountSession {
   /// Restores who was signed in when the app ended, from ``VerifiedAccount/bytes`` it had stored.
   ///
   /// The bytes open that account's own area and nothing else; a token may come later.
-  public func restore(account: Data, token: String?) {
+  /// - Parameters:
+  ///   - account: what the app had stored; nil: nobody was signed in.
+  ///   - token: the bearer token, or nil when there is none now.
+  public func restore(account: Data?, token: String?) {
     values.withLock { values in
       values.generation += 1
-      values.state = .account(
-        SignedInAccount(account: account, token: token, generation: values.generation))
+      values.state =
+        account.map {
+          .account(SignedInAccount(account: $0, token: token, generation: values.generation))
+        } ?? .nobody
     }
   }
 

@@ -126,13 +126,31 @@ extension Area {
     try tables.setCursor(.highWater, seen, &transaction)
   }
 
-  /// Forgets caller-given UUIDs that the app has struck off its list.
+  /// Forgets caller-given UUIDs that the app has struck off its list: now, or when they are settled.
   func strikeOff(_ mutations: [UUID], _ transaction: inout WriteTransaction) throws {
     for mutation in mutations {
-      if try transaction.value(of: mutation, in: tables.mutations) == .settled {
-        try transaction.delete(mutation, in: tables.mutations)
+      switch try transaction.value(of: mutation, in: tables.mutations) {
+      case nil: break
+      case .settled: try transaction.delete(mutation, in: tables.mutations)
+      case .waiting(let order):
+        guard var entry = try entry(order, transaction) else { throw StoreError.damaged("outbox") }
+        entry.isCallerGiven = false
+        try update(entry, wasParked: entry.parked != nil, &transaction)
       }
     }
+  }
+
+  /// Forgets every settled UUID that is not on the app's list any more.
+  func strikeOff(allBut kept: Set<UUID>, _ transaction: inout WriteTransaction) throws {
+    var gone: [UUID] = []
+    try transaction.scan(tables.mutations) { key, value in
+      let mutation = try UUIDCodec.decode(key)
+      if try MutationPlaceCodec.decode(value) == .settled, !kept.contains(mutation) {
+        gone.append(mutation)
+      }
+      return .next
+    }
+    try strikeOff(gone, &transaction)
   }
 }
 

@@ -48,8 +48,11 @@ extension Profile {
     try await maintain(account) { area, policy, transaction in
       let entry = try area.parkedEntry(mutation, transaction)
       let current = entry.parked?.current
+      let earlier = try area.orders(of: entry.record, transaction).last { $0 < entry.order }
+        .flatMap { try area.entry($0, transaction) }
       let base: Mutation.Base =
-        current.map { $0.isDeleted ? .mustNotExist : .version($0.version) } ?? .mustNotExist
+        earlier.map { .mutation($0.mutation) }
+        ?? current.map { $0.isDeleted ? .mustNotExist : .version($0.version) } ?? .mustNotExist
       switch resolution {
       case .keepHub:
         try area.discard(mutation, keepsRecords: policy.keepsRecords, &transaction)
@@ -61,10 +64,19 @@ extension Profile {
     }
   }
 
-  /// Strikes caller-given UUIDs off: they were settled and the app has noted it.
+  /// Strikes caller-given UUIDs off: the app has them on its list no more, so they need not be
+  /// remembered after they are settled.
   public func strikeOff(_ mutations: [UUID], account: VerifiedAccount) async throws {
     try await maintain(account) { area, _, transaction in
       try area.strikeOff(mutations, &transaction)
+    }
+  }
+
+  /// Strikes off all caller-given UUIDs but those still on the app's list: for the app's launch, after
+  /// it has enqueued what is left.
+  public func strikeOff(allBut listed: [UUID], account: VerifiedAccount) async throws {
+    try await maintain(account) { area, _, transaction in
+      try area.strikeOff(allBut: Set(listed), &transaction)
     }
   }
 

@@ -13,6 +13,10 @@ public struct Record: Sendable, Hashable {
   /// It holds an edit that waits in the outbox.
   public let isPending: Bool
 
+  /// What an edit of this record is based on: give it to `put` or `delete`, so that an edit of
+  /// another device is not overwritten unseen.
+  public var base: Mutation.Base { version.map { .version($0) } ?? .mustNotExist }
+
   /// Decodes the payload as JSON.
   /// - Throws: what the decoding throws.
   public func decode<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {

@@ -44,9 +44,16 @@ extension ProfileRegistry {
   }
 
   /// Keeps the unowned data as the current signed-out area: the next signed-out person goes on
-  /// with it.
+  /// with it. The decision holds for this account until more is enqueued there.
   public func keepUnowned(decidedBy account: VerifiedAccount) async throws {
-    try await locked { [self] in try index.write { $0.setUndecided(nil) } }
+    try await locked { [self] in
+      guard let id = try index.snapshot().unowned else { return }
+      let decision = try Self.decision(of: account, for: try open(id))
+      try index.write { writing in
+        writing.setUndecided(nil)
+        writing.setKept(decision)
+      }
+    }
   }
 
   /// Adopts an unowned area by name: the current one, or one that was set aside.

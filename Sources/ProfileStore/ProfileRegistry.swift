@@ -20,14 +20,21 @@ public final class ProfileRegistry: Sendable {
   /// The settings of a store in this process.
   public struct Configuration: Sendable {
     /// What the store holds at most.
-    public var limits = StoreLimits()
+    public var limits: StoreLimits
     /// Where the app keeps its records; in the area by default.
-    public var recordKeeping = RecordKeeping.area
+    public var recordKeeping: RecordKeeping
     /// This device's clock; it decides nothing but ages that a person sees.
-    public var now: @Sendable () -> Date = { Date() }
+    public var now: @Sendable () -> Date
 
-    /// The defaults.
-    public init() {}
+    /// The defaults, but for what is given.
+    public init(
+      recordKeeping: RecordKeeping = .area, limits: StoreLimits = StoreLimits(),
+      now: @escaping @Sendable () -> Date = { Date() }
+    ) {
+      self.recordKeeping = recordKeeping
+      self.limits = limits
+      self.now = now
+    }
   }
 
   /// The store's directory.
@@ -242,6 +249,15 @@ public final class ProfileRegistry: Sendable {
     return try open(id)
   }
 
+  /// Who decided to keep the unowned data, and how much of it there was.
+  static func decision(of account: VerifiedAccount, for area: Area) throws -> Data {
+    var writer = ByteWriter()
+    writer.write(area.id.uuid)
+    writer.write(try area.lastOrder())
+    writer.write(account.bytes)
+    return Data(writer.bytes)
+  }
+
   // MARK: Sessions
 
   /// Requires that the session says this account.
@@ -275,9 +291,11 @@ public final class ProfileRegistry: Sendable {
     }
     guard try index.snapshot().unowned != nil else { return }
     try await locked { [self] in
-      guard try index.undecided() == nil, let id = try index.snapshot().unowned,
-        try !open(id).unownedSummary().isEmpty
-      else { return }
+      guard try index.undecided() == nil, let id = try index.snapshot().unowned else { return }
+      let area = try open(id)
+      guard try !area.unownedSummary().isEmpty else { return }
+      // Decided once for what is there: asked again only when there is more, or somebody else comes.
+      guard try index.kept() != Self.decision(of: account, for: area) else { return }
       try index.write { $0.setUndecided(account.bytes) }
     }
   }

@@ -93,6 +93,8 @@ struct RegistryIndex: Sendable {
   private static let formatKey = "format"
   /// The account whose sign-in decided nothing about the unowned data.
   private static let undecidedKey = "undecided"
+  /// Who decided to keep the unowned data, and how much of it there was.
+  private static let keptKey = "kept"
 
   init(at path: String, access: Environment.Access) throws {
     var configuration = Environment.Configuration()
@@ -155,6 +157,12 @@ struct RegistryIndex: Sendable {
     }
   }
 
+  func kept() throws -> Data? {
+    try environment.read { transaction in
+      try transaction.value(of: Self.keptKey, in: values).map { Data($0) }
+    }
+  }
+
   // MARK: Writing, under the store's lock
 
   func write(_ body: (inout Writing) throws -> Void) throws {
@@ -177,6 +185,7 @@ struct RegistryIndex: Sendable {
       case row(AreaID, AreaRow?)
       case intent(AreaID, Intent?)
       case undecided(Data?)
+      case kept(Data)
     }
 
     fileprivate var changes: [Change] = []
@@ -187,6 +196,7 @@ struct RegistryIndex: Sendable {
       changes.append(.intent(area, intent))
     }
     mutating func setUndecided(_ account: Data?) { changes.append(.undecided(account)) }
+    mutating func setKept(_ decision: Data) { changes.append(.kept(decision)) }
   }
 
   private func apply(_ change: Writing.Change, _ transaction: inout WriteTransaction) throws {
@@ -215,6 +225,8 @@ struct RegistryIndex: Sendable {
       } else {
         try transaction.delete(area.uuid, in: intents)
       }
+    case .kept(let decision):
+      try transaction.put(Array(decision), for: Self.keptKey, in: values)
     case .undecided(let account):
       if let account {
         try transaction.put(Array(account), for: Self.undecidedKey, in: values)

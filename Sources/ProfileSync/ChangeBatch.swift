@@ -41,6 +41,9 @@ public struct Change: Sendable, Hashable {
   /// Whether an edit of this device waits, when the batch was made: keep it, the app's edit is newer.
   public let localEdit: LocalEdit
 
+  /// What an edit of this record is based on.
+  public var base: Mutation.Base { isDeleted ? .mustNotExist : .version(version) }
+
   /// Decodes the payload as JSON.
   /// - Throws: `undecodable` for a deletion; what the decoding throws.
   public func decode<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
