@@ -41,6 +41,9 @@ let package = Package(
     .executableTarget(
       name: "profilectl", dependencies: ["ProfileStore", "ToolSupport"], path: "Tools/profilectl"),
 
+    .executableTarget(
+      name: "quickstart-story", dependencies: ["Holdfast", "ToolSupport"], path: "Tools/story"),
+
     .testTarget(name: "LMDBTests", dependencies: ["LMDB"]),
     .testTarget(name: "HubProtocolTests", dependencies: ["HubProtocol"]),
     .testTarget(name: "HubClientTests", dependencies: ["HubClient", "HubProtocol", "ProfileSync"]),

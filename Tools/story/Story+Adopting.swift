@@ -1,0 +1,73 @@
+import Foundation
+import Holdfast
+import ToolSupport
+
+extension Story {
+  /// 2. Real records, signed out.
+  func enqueueSignedOut(_ device: Device, _ codes: IsoCodes) async throws -> Profile {
+    let documents = codes.documents
+    try begin("Signed out: \(Quantity.count(documents.count)) real records into the unowned area")
+    let guest = try await device.registry.unownedProfile()
+    let bar = console.progress("Enqueueing", total: documents.count, unit: "records")
+    try await timed("enqueued in groups of 500", records: documents.count) {
+      for start in stride(from: 0, to: documents.count, by: 500) {
+        let group = documents[start..<min(start + 500, documents.count)]
+        try await guest.enqueue(group.map { .put($0.id, $0.json) }, account: nil)
+        bar.advance(by: group.count)
+      }
+    }
+    bar.finish()
+    let pending = try guest.pendingSummary()
+    try state(
+      "\(Quantity.count(pending.count)) languages and subdivisions wait in the outbox",
+      pending.count == documents.count)
+    try state("the area has no owner", try guest.owner == nil)
+    return guest
+  }
+
+  /// 3. Ada signs in: refused without the flag, adopted with it.
+  func adopt(_ device: Device, _ guest: Profile, _ hub: StoryHub) async throws {
+    try begin("Ada signs in and is asked about the data on this device")
+    let token = hub.tokens.ada
+    let ada = try await device.registry.verify(token: token, clientName: "first device")
+    device.ada = ada
+    try state("the hub says whose token it is: \(ada.id.text)", ada.id.text == "ada")
+    let before = try guest.pendingSummary()
+    try await refused("binding without a word about the data", with: "unownedDataPresent") {
+      _ = try await guest.bindAccount(ada)
+    }
+    try state(
+      "nothing changed: still unowned, still \(Quantity.count(before.count)) waiting",
+      try guest.owner == nil && guest.pendingSummary() == before)
+    let profile = try await guest.bindAccount(ada, adoptingUnownedData: true)
+    device.session.signIn(ada, token: token)
+    try state("adopted: the area is Ada's for ever", try profile.owner == ada)
+  }
+
+  /// 4. Everything goes to the hub.
+  func sendAll(_ device: Device, _ hub: StoryHub) async throws {
+    try begin("Synchronizing")
+    let ada = try device.requireAda()
+    let profile = try await device.registry.profile(for: ada)
+    let count = try profile.pendingSummary().count
+    let report = try await synchronize(
+      profile, ada, step: "sent, acknowledged and pulled back", label: "Sending", records: count)
+    try state(
+      "\(Quantity.count(report.acknowledged)) changes are at the hub, none parked",
+      report.acknowledged == count && report.parked == 0)
+    try state("nothing is waiting any more", try profile.pendingSummary().isEmpty)
+  }
+
+  /// A pass with a bar.
+  func synchronize(
+    _ profile: Profile, _ account: VerifiedAccount, step: String, label: String, records: Int
+  ) async throws -> SyncReport {
+    let bar = console.progress(label, total: records, unit: "records")
+    defer { bar.finish() }
+    return try await timed(step, records: records) {
+      try await profile.synchronize(account: account) { progress in
+        bar.update(done: Int(min(progress.completed, UInt64(records))))
+      }
+    }
+  }
+}
