@@ -47,7 +47,9 @@ let package = Package(
     .testTarget(name: "LMDBTests", dependencies: ["LMDB"]),
     .testTarget(name: "HubProtocolTests", dependencies: ["HubProtocol"]),
     .testTarget(name: "HubClientTests", dependencies: ["HubClient", "HubProtocol", "ProfileSync"]),
-    .testTarget(name: "HubServerTests", dependencies: ["HubServer", "HubProtocol"]),
+    // `hubd` is started as a process by tests that kill it.
+    .testTarget(
+      name: "HubServerTests", dependencies: ["HubServer", "HubProtocol", "LMDB", "hubd"]),
     .testTarget(name: "ProfileStoreTests", dependencies: ["ProfileStore", "LMDB"]),
     .testTarget(
       name: "ProfileSyncTests",

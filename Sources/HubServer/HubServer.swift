@@ -1,5 +1,6 @@
 public import Foundation
 public import HubProtocol
+import Synchronization
 
 /// A running hub: an HTTP server over a store, in this process.
 ///
@@ -17,6 +18,7 @@ public final class HubServer: Sendable {
   private let now: @Sendable () -> Double
   let store: any HubStore
   private let listener: Listener
+  private let isStopped = Atomic(false)
 
   private init(
     _ configuration: HubConfiguration, url: URL, store: any HubStore, listener: Listener,
@@ -81,10 +83,11 @@ public final class HubServer: Sendable {
   }
 
   /// Stops in order: nobody new is served, answers under way are finished, the store is closed and
-  /// its last transaction noted.
+  /// its last transaction noted. Once stopped, a second call does nothing.
   /// - Throws: ``HubServerError`` `storeUnusable` or `directoryUnusable` when the last note cannot be
   ///   written: the next start then takes the file for what a crash left.
   public func stop() async throws(HubServerError) {
+    guard !isStopped.exchange(true, ordering: .sequentiallyConsistent) else { return }
     await listener.stop()
     try await HubServer.close(store)
   }

@@ -6,7 +6,7 @@ public struct HubServerError: Error, Sendable, CustomStringConvertible {
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     private enum Value: String {
       case configurationInvalid, keyInvalid, directoryUnusable, directoryInUse, listenFailed
-      case storeUnusable, tokenFailed, accountUnknown, stopped
+      case storeUnusable, tokenFailed, accountInvalid, accountUnknown
     }
     private let value: Value
 
@@ -24,10 +24,10 @@ public struct HubServerError: Error, Sendable, CustomStringConvertible {
     public static let storeUnusable = Code(value: .storeUnusable)
     /// No token can be issued.
     public static let tokenFailed = Code(value: .tokenFailed)
+    /// A text is no account ID.
+    public static let accountInvalid = Code(value: .accountInvalid)
     /// An administrative call names an account that this hub has never seen.
     public static let accountUnknown = Code(value: .accountUnknown)
-    /// The hub was stopped.
-    public static let stopped = Code(value: .stopped)
 
     /// The code's name.
     public var description: String { value.rawValue }

@@ -20,6 +20,7 @@ enum HubdFailure {
   private static func exitCode(of code: HubServerError.Code) -> ExitCode {
     switch code {
     case .configurationInvalid, .keyInvalid, .tokenFailed: .configuration
+    case .accountInvalid: .usage
     case .directoryInUse: .temporaryFailure
     case .directoryUnusable: .cannotCreate
     case .listenFailed: .unavailable

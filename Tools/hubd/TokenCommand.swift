@@ -1,5 +1,4 @@
 import Foundation
-import HubProtocol
 import HubServer
 import ToolSupport
 
@@ -22,12 +21,8 @@ enum TokenCommand {
   ) { invocation in
     let configuration = try ConfigurationOptions.configuration(
       file: invocation[ConfigurationOptions.config], key: invocation[ConfigurationOptions.key])
-    let account: AccountID
-    do { account = try AccountID(invocation[TokenCommand.account]) } catch {
-      throw UsageError("no token for this account: \(error)")
-    }
     let token = try configuration.tokenIssuer().token(
-      for: account, issuedAt: Int64(Date().timeIntervalSince1970),
+      forAccountID: invocation[account], issuedAt: Int64(Date().timeIntervalSince1970),
       lifetimeSeconds: Int64(invocation[lifetime]))
     try invocation.console.print(token)
     return .ok

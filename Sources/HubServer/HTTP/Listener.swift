@@ -9,8 +9,10 @@ import Synchronization
 /// `Content-Length` that is no number) has none of the hub's headers; for a client that is network
 /// trouble. Everything that it lets through is judged by ``HTTPForm``.
 ///
-/// - SAFETY: `@unchecked Sendable` since `daemon` is set once, before anybody else has the object,
-///   and libmicrohttpd's calls on it may come from any thread.
+/// It serves until ``stop()``, also when nobody holds it any more.
+///
+/// - SAFETY: `@unchecked Sendable` since `daemon` is set before anybody else has the object, and
+///   taken away by the one call that stops; libmicrohttpd's calls on it may come from any thread.
 final class Listener: @unchecked Sendable {
   /// Memory of a connection, in bytes: a head of 64 KiB and what libmicrohttpd keeps about it, so
   /// that one that is too long is read and answered. It is touched in full by the second request.
@@ -44,15 +46,20 @@ final class Listener: @unchecked Sendable {
       UInt32(configuration.idleSeconds), handleRequest, requestStarted, requestCompleted,
       connectionChanged, Unmanaged.passUnretained(self).toOpaque())
     guard daemon != nil else {
+      // In nearly every such case libmicrohttpd has closed the socket: to close it here, too, could
+      // hit another's.
       throw HubServerError(
         .listenFailed, "the HTTP server cannot start; check the limit of open files")
     }
+    // The daemon's thread uses this object until `stop()` has ended it.
+    _ = Unmanaged.passRetained(self)
     deadlines.start()
   }
 
   /// Stops in order: nobody new, answers under way are finished, connections end.
   ///
   /// Waits `stopSeconds` for clients to take their answers; then their connections end.
+  /// - Precondition: it is called once.
   func stop() async {
     gate.beginDraining()
     // From here on nobody is accepted; the socket itself is closed after the daemon has ended.
@@ -71,6 +78,9 @@ final class Listener: @unchecked Sendable {
       }
     }
     daemon = nil
+    socket.end()
+    // SAFETY: the reference that `init` took; the daemon's thread has ended.
+    Unmanaged.passUnretained(self).release()
     deadlines.stop()
     log?.flush()
   }

@@ -1,7 +1,7 @@
 import Foundation
 
-/// A socket that listens on one address; closed when the last holder lets go.
-final class ListeningSocket: Sendable {
+/// A socket that listens on one address, until ``end()``.
+struct ListeningSocket: Sendable {
   let descriptor: Int32
   let port: UInt16
 
@@ -45,7 +45,8 @@ final class ListeningSocket: Sendable {
     self.port = bound
   }
 
-  deinit { close(descriptor) }
+  /// Closes it; once.
+  func end() { close(descriptor) }
 
   private static func port(of descriptor: Int32) -> UInt16? {
     var storage = sockaddr_storage()

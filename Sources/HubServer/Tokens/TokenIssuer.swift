@@ -42,6 +42,19 @@ public struct TokenIssuer: Sendable {
     }
   }
 
+  /// Signs a token for the account of that ID; see ``token(for:issuedAt:lifetimeSeconds:)``.
+  /// - Throws: ``HubServerError`` `accountInvalid` when the ID has 0 or more than 256 bytes, and
+  ///   `tokenFailed`.
+  public func token(
+    forAccountID text: String, issuedAt: Int64, lifetimeSeconds: Int64
+  ) throws(HubServerError) -> String {
+    let account: AccountID
+    do { account = try AccountID(text) } catch {
+      throw HubServerError(.accountInvalid, "no token can be issued: \(error)")
+    }
+    return try token(for: account, issuedAt: issuedAt, lifetimeSeconds: lifetimeSeconds)
+  }
+
   /// Signs claims of any content: tests make wrong tokens with it.
   package func sign(claims: Data) throws(HubServerError) -> String {
     guard let header = cjose_header_new(nil) else {

@@ -1,0 +1,236 @@
+import Foundation
+import HubProtocol
+import HubServer
+import Testing
+
+@Suite("A hub that starts again on its directory")
+struct RestartTests {
+  private let directory: TemporaryDirectory
+  private let configuration: HubConfiguration
+  private var store: URL { configuration.dataDirectory.appending(path: "store/data.mdb") }
+  private var copy: URL { directory.url.appending(path: "copy.mdb") }
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    configuration = .test(directory)
+  }
+
+  private func replace(_ target: URL, by source: URL) throws {
+    if FileManager.default.fileExists(atPath: target.path) {
+      try FileManager.default.removeItem(at: target)
+    }
+    try FileManager.default.copyItem(at: source, to: target)
+  }
+
+  private func push(_ id: String, to hub: HubServer) async throws -> SessionAnswer {
+    let alice = try TestClient(hub)
+    let epoch = try await alice.session().epoch
+    try await alice.register()
+    let answer = try await alice.push([.put(id)], epoch: epoch).message(PushAnswer.self)
+    #expect(answer.results.map(\.status) == [.applied])
+    return try await alice.session()
+  }
+
+  @Test("keeps its ID, its epochs and what it stored")
+  func clean() async throws {
+    var session: SessionAnswer?
+    try await withHub(configuration) { session = try await push("a", to: $0) }
+    try await withHub(configuration) { hub in
+      let again = try await TestClient(hub).session()
+      #expect(again.hub == session?.hub)
+      #expect(again.epoch == session?.epoch)
+      #expect(again.highWater == 1)
+    }
+  }
+
+  @Test("gives every account a new epoch when an older copy was put back, forked where it ends")
+  func restored() async throws {
+    var before: SessionAnswer?
+    try await withHub(configuration) { before = try await push("a", to: $0) }
+    try replace(copy, by: store)
+    try await withHub(configuration) { _ = try await push("b", to: $0) }
+    try replace(store, by: copy)
+    let old = try #require(before)
+    var first: SessionAnswer?
+    try await withHub(configuration) { hub in
+      let session = try await TestClient(hub).session()
+      first = session
+      #expect(session.hub == old.hub)
+      #expect(session.epoch != old.epoch)
+      #expect(session.highWater == 1)
+      #expect(session.lineage == [LineageEntry(epoch: old.epoch, forkedAt: 1)])
+    }
+    // And no further one at the next start.
+    try await withHub(configuration) { hub in
+      let session = try await TestClient(hub).session()
+      #expect(session.epoch == first?.epoch)
+    }
+  }
+
+  @Test("notices a copy of the same run, too")
+  func restoredSameRun() async throws {
+    var before: SessionAnswer?
+    try await withHub(configuration) { hub in
+      before = try await push("a", to: hub)
+      // Nothing writes meanwhile, so the file is whole.
+      try replace(copy, by: store)
+      _ = try await push("b", to: hub)
+    }
+    try replace(store, by: copy)
+    try await withHub(configuration) { hub in
+      let session = try await TestClient(hub).session()
+      #expect(session.epoch != before?.epoch)
+    }
+  }
+
+  @Test("gives new epochs when the note beside the data file is missing")
+  func noNote() async throws {
+    var before: SessionAnswer?
+    try await withHub(configuration) { before = try await push("a", to: $0) }
+    try FileManager.default.removeItem(
+      at: configuration.dataDirectory.appending(path: "run.json"))
+    try await withHub(configuration) { hub in
+      let session = try await TestClient(hub).session()
+      #expect(session.hub == before?.hub)
+      #expect(session.epoch != before?.epoch)
+    }
+  }
+
+  @Test("keeps its ID when the data file is lost, and makes accounts anew")
+  func noData() async throws {
+    var before: SessionAnswer?
+    try await withHub(configuration) { before = try await push("a", to: $0) }
+    try FileManager.default.removeItem(at: store.deletingLastPathComponent())
+    try await withHub(configuration) { hub in
+      let session = try await TestClient(hub).session()
+      #expect(session.hub == before?.hub)
+      #expect(session.epoch != before?.epoch)
+      #expect(session.empty)
+    }
+  }
+
+  @Test("refuses the data file of another hub, and a fixed ID that is not its own")
+  func foreign() async throws {
+    try await withHub(configuration) { _ = try await push("a", to: $0) }
+    let elsewhere = try TemporaryDirectory()
+    let other = HubConfiguration.test(elsewhere)
+    try await withHub(other) { _ = try await push("a", to: $0) }
+    try replace(store, by: other.dataDirectory.appending(path: "store/data.mdb"))
+    let error = await #expect(throws: HubServerError.self) {
+      _ = try await HubServer.start(configuration)
+    }
+    #expect(error?.code == .storeUnusable)
+    var fixed = other
+    fixed.hubID = UUID()
+    let mismatch = await #expect(throws: HubServerError.self) {
+      _ = try await HubServer.start(fixed)
+    }
+    #expect(mismatch?.code == .storeUnusable)
+    // Nothing was changed by either refusal.
+    try await withHub(other) { hub in
+      let session = try await TestClient(hub).session()
+      #expect(session.lineage.isEmpty)
+    }
+  }
+
+  @Test("applies erasures to a copy that has not seen them, and an erased account made again")
+  func erasures() async throws {
+    let alice = try AccountID("alice")
+    try await withHub(configuration) { _ = try await push("a", to: $0) }
+    try replace(copy, by: store)
+    try await withHub(configuration) { try await $0.erase(alice) }
+    try replace(store, by: copy)
+    try await withHub(configuration) { hub in
+      let client = try TestClient(hub)
+      #expect(try await client.send("GET", "/v1/records?id=a").code == "account_erased")
+      try await hub.recreate(alice)
+      let session = try await client.session()
+      #expect(session.empty && session.highWater == 0)
+      #expect(session.lineage.allSatisfy { $0.forkedAt == 0 })
+      _ = try await push("new", to: hub)
+    }
+    // The file that has seen them is left alone.
+    try await withHub(configuration) { hub in
+      let session = try await TestClient(hub).session()
+      #expect(session.highWater == 1)
+    }
+    try replace(store, by: copy)
+    try await withHub(configuration) { hub in
+      let session = try await TestClient(hub).session()
+      #expect(session.empty)
+      #expect(session.lineage.allSatisfy { $0.forkedAt == 0 })
+    }
+  }
+
+  @Test("drops the end of an erasure note that a crash cut off")
+  func cutNote() async throws {
+    let file = configuration.dataDirectory.appending(path: "erasures.jsonl")
+    try await withHub(configuration) { hub in
+      _ = try await push("a", to: hub)
+      try await hub.erase(AccountID("alice"))
+    }
+    var text = try Data(contentsOf: file)
+    text.append(Data(#"{"id":"#.utf8))
+    try text.write(to: file)
+    try await withHub(configuration) { try await $0.recreate(AccountID("alice")) }
+    try await withHub(configuration) { hub in
+      let session = try await TestClient(hub).session()
+      #expect(session.empty)
+    }
+    text.removeLast(10)
+    text.append(Data("\n".utf8))
+    try text.write(to: file)
+    let error = await #expect(throws: HubServerError.self) {
+      _ = try await HubServer.start(configuration)
+    }
+    #expect(error?.code == .directoryUnusable)
+  }
+
+  @Test("is refused while another hub serves the directory, with a sentence")
+  func inUse() async throws {
+    try await withHub(configuration) { _ in
+      let error = await #expect(throws: HubServerError.self) {
+        _ = try await HubServer.start(configuration)
+      }
+      #expect(error?.code == .directoryInUse)
+      #expect(error?.message.contains(configuration.dataDirectory.path) ?? false)
+    }
+    try await withHub(configuration) { _ in }
+  }
+
+  @Test("is refused on a directory that is a file, a store that is none, or a port in use")
+  func unusable() async throws {
+    var file = configuration
+    file.dataDirectory = directory.url.appending(path: "file")
+    try Data("x".utf8).write(to: file.dataDirectory)
+    let notDirectory = await #expect(throws: HubServerError.self) {
+      _ = try await HubServer.start(file)
+    }
+    #expect(notDirectory?.code == .directoryUnusable)
+    try FileManager.default.createDirectory(
+      at: store.deletingLastPathComponent(), withIntermediateDirectories: true)
+    try Data("no database, and longer than a page".utf8).write(to: store)
+    let damaged = await #expect(throws: HubServerError.self) {
+      _ = try await HubServer.start(configuration)
+    }
+    #expect(damaged?.code == .storeUnusable)
+    try FileManager.default.removeItem(at: store)
+    try await withHub(configuration) { hub in
+      let elsewhere = try TemporaryDirectory()
+      var second = HubConfiguration.test(elsewhere)
+      second.listen.port = UInt16(hub.url.port ?? 0)
+      let inUse = await #expect(throws: HubServerError.self) {
+        _ = try await HubServer.start(second)
+      }
+      #expect(inUse?.code == .listenFailed)
+      second.listen.address = "localhost"
+      let noAddress = await #expect(throws: HubServerError.self) {
+        _ = try await HubServer.start(second)
+      }
+      #expect(noAddress?.code == .listenFailed)
+      // A start that failed lets go of its directory.
+      second.listen = HubConfiguration.Listen()
+      try await withHub(second) { _ in }
+    }
+  }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import HubProtocol
+import HubServer
+import Testing
+
+@Suite("A hub that stops")
+struct StoppingTests {
+  @Test("finishes the answers under way, and ends idle connections")
+  func finishes() async throws {
+    let directory = try TemporaryDirectory()
+    var configuration = HubConfiguration.test(directory)
+    configuration.faultsEnabled = true
+    let hub = try await HubServer.start(configuration)
+    let alice = try TestClient(hub)
+    let epoch = try await alice.session().epoch
+    try await alice.register()
+    let port = hub.url.port ?? 0
+    let idle = try RawConnection(port: port)
+    idle.send(Data("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n".utf8))
+    #expect(try await blocking { try idle.receive().status } == 200)
+    let file = configuration.dataDirectory.appending(path: "run.json")
+    let before = try Data(contentsOf: file)
+    let mutation = WireMutation.put("r")
+    async let pushed = alice.push(
+      [mutation], epoch: epoch, ["Holdfast-Fault": "delay=300"])
+    // The push counts as under way once it is stored, which a second client sees.
+    while try await alice.session().highWater == 0 {}
+    try await hub.stop()
+    let answer = try await pushed
+    #expect(try answer.message(PushAnswer.self).results.map(\.status) == [.applied])
+    #expect(answer.header("Connection") == "close")
+    #expect(try await blocking { idle.isEnded() })
+    #expect(throws: RawHTTPError.notConnected) { try RawConnection(port: port) }
+    #expect(try Data(contentsOf: file) != before)
+    // Stopping again is nothing.
+    try await hub.stop()
+  }
+
+  @Test("does not wait for clients that stall in a head or a body")
+  func stalled() async throws {
+    let directory = try TemporaryDirectory()
+    let hub = try await HubServer.start(.test(directory))
+    let alice = try TestClient(hub)
+    let port = hub.url.port ?? 0
+    let head = try RawConnection(port: port)
+    head.send(Data("GET /healthz HT".utf8))
+    let body = try RawConnection(port: port)
+    let fields = alice.headers.map { "\($0.name): \($0.value)\r\n" }.joined()
+    let start = "POST /v1/mutations HTTP/1.1\r\n\(fields)Content-Type: application/json\r\n"
+    body.send(Data("\(start)Content-Length: 100\r\n\r\n{".utf8))
+    _ = try await alice.session()
+    try await hub.stop()
+    #expect(try await blocking { head.isEnded() && body.isEnded() })
+  }
+
+  @Test("ends connections whose clients drip bytes, while it runs")
+  func dripping() async throws {
+    try await withHub { configuration in
+      configuration.listen.headSeconds = 1
+      configuration.listen.bodySeconds = 1
+    } _: { hub in
+      let alice = try TestClient(hub)
+      let port = hub.url.port ?? 0
+      let head = try RawConnection(port: port)
+      head.send(Data("GET /healthz HT".utf8))
+      let body = try RawConnection(port: port)
+      let fields = alice.headers.map { "\($0.name): \($0.value)\r\n" }.joined()
+      let start = "POST /v1/mutations HTTP/1.1\r\n\(fields)Content-Type: application/json\r\n"
+      body.send(Data("\(start)Content-Length: 100\r\n\r\n{".utf8))
+      #expect(try await blocking { head.isEnded() })
+      #expect(try await blocking { body.isEnded() })
+    }
+  }
+}
