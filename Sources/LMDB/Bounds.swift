@@ -1,6 +1,7 @@
 internal import CLMDB
 
 /// The bytes between which a scan runs, from a ``KeyRange``.
+@usableFromInline
 struct Bounds {
   private enum Limit {
     case none
@@ -11,27 +12,39 @@ struct Bounds {
   private var lower = Limit.none
   private var upper = Limit.none
 
-  init<K: KeyCodec>(
-    _ range: KeyRange<K.Key>, codec: K.Type, environment: Environment, table: String
-  ) throws(LMDBError) {
-    func encoded(_ key: K.Key) throws(LMDBError) -> [UInt8] {
+  /// The longest of the range's keys; checked when the scan begins.
+  private var longest = 1
+  private var shortest = 1
+
+  @usableFromInline
+  init<K: KeyCodec>(_ range: KeyRange<K.Key>, codec: K.Type) {
+    var sizes: [Int] = []
+    func encoded(_ key: K.Key) -> [UInt8] {
       var buffer = KeyBuffer()
       K.encode(key, into: &buffer)
-      try environment.checkKey(buffer, "mdb_cursor_get", table)
+      sizes.append(buffer.byteCount)
       return buffer.bytes.copiedBytes()
     }
     switch range {
     case .all: break
-    case .from(let key): lower = .inclusive(try encoded(key))
-    case .after(let key): lower = .exclusive(try encoded(key))
+    case .from(let key): lower = .inclusive(encoded(key))
+    case .after(let key): lower = .exclusive(encoded(key))
     case .through(let first, let last):
-      lower = .inclusive(try encoded(first))
-      upper = .inclusive(try encoded(last))
+      lower = .inclusive(encoded(first))
+      upper = .inclusive(encoded(last))
     case .prefix(let key):
-      let bytes = try encoded(key)
+      let bytes = encoded(key)
       lower = .inclusive(bytes)
       upper = Self.successor(of: bytes).map { .exclusive($0) } ?? .none
     }
+    longest = sizes.max() ?? 1
+    shortest = sizes.min() ?? 1
+  }
+
+  /// - Throws: `badKeySize` when a key of the range has 0 or more than 511 bytes.
+  func check(_ environment: Environment, _ table: String) throws(LMDBError) {
+    try environment.checkKey(byteCount: longest, "mdb_cursor_get", table)
+    try environment.checkKey(byteCount: shortest, "mdb_cursor_get", table)
   }
 
   /// The first key behind every key with that prefix; nil if there is none (all bytes 0xff).

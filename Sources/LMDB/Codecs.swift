@@ -33,11 +33,30 @@ public struct KeyBuffer {
   /// How many bytes were appended; more than 511 is refused by the call that uses the key.
   public private(set) var byteCount = 0
 
-  init() {}
+  /// An empty key.
+  public init() {}
 
   /// Appends bytes.
-  public mutating func append(_ bytes: some Collection<UInt8>) {
-    for byte in bytes { append(byte) }
+  public mutating func append(_ bytes: [UInt8]) {
+    append(unsafe bytes.span.bytes)
+  }
+
+  /// Appends bytes.
+  public mutating func append(_ bytes: RawSpan) {
+    let room = Self.byteCountMax - min(byteCount, Self.byteCountMax)
+    let count = min(bytes.byteCount, room)
+    if count > 0 {
+      let start = byteCount
+      var target = storage.mutableSpan
+      // SAFETY: `count` is at most the room behind `start`, and at most what the span has.
+      unsafe target.withUnsafeMutableBytes { target in
+        unsafe bytes.withUnsafeBytes { source in
+          unsafe UnsafeMutableRawBufferPointer(rebasing: target[start..<start + count])
+            .copyMemory(from: UnsafeRawBufferPointer(rebasing: source[0..<count]))
+        }
+      }
+    }
+    byteCount += bytes.byteCount
   }
 
   /// Appends one byte.
@@ -47,33 +66,21 @@ public struct KeyBuffer {
   }
 
   /// Appends an unsigned integer, big-endian, so that byte order is number order.
-  public mutating func append(bigEndian value: some FixedWidthInteger & UnsignedInteger) {
-    var shift = value.bitWidth - 8
-    while shift >= 0 {
-      append(UInt8(truncatingIfNeeded: value >> shift))
-      shift -= 8
-    }
+  public mutating func append(bigEndian value: UInt64) {
+    let bytes: InlineArray<1, UInt64> = [value.bigEndian]
+    append(unsafe bytes.span.bytes)
+  }
+
+  /// Appends an unsigned integer, big-endian, so that byte order is number order.
+  public mutating func append(bigEndian value: UInt16) {
+    append(UInt8(truncatingIfNeeded: value >> 8))
+    append(UInt8(truncatingIfNeeded: value))
   }
 
   /// Appends a UUID's 16 bytes.
   public mutating func append(_ uuid: UUID) {
-    let bytes = uuid.uuid
-    append(bytes.0)
-    append(bytes.1)
-    append(bytes.2)
-    append(bytes.3)
-    append(bytes.4)
-    append(bytes.5)
-    append(bytes.6)
-    append(bytes.7)
-    append(bytes.8)
-    append(bytes.9)
-    append(bytes.10)
-    append(bytes.11)
-    append(bytes.12)
-    append(bytes.13)
-    append(bytes.14)
-    append(bytes.15)
+    let bytes: InlineArray<1, uuid_t> = [uuid.uuid]
+    append(unsafe bytes.span.bytes)
   }
 
   var bytes: RawSpan {
@@ -117,6 +124,7 @@ public enum BytesCodec: KeyCodec, ValueCodec {
   /// Appends the bytes.
   public static func encode(_ key: [UInt8], into buffer: inout KeyBuffer) { buffer.append(key) }
   /// Lends the bytes.
+  @inlinable
   public static func withEncoded<R>(
     _ value: [UInt8], _ body: (RawSpan) throws(LMDBError) -> R
   ) throws(LMDBError) -> R { try body(unsafe value.span.bytes) }
@@ -127,6 +135,7 @@ public enum BytesCodec: KeyCodec, ValueCodec {
 /// `Data` as it is, copied on reading.
 public enum DataCodec: ValueCodec {
   /// Lends the bytes.
+  @inlinable
   public static func withEncoded<R>(
     _ value: Data, _ body: (RawSpan) throws(LMDBError) -> R
   ) throws(LMDBError) -> R { try body(unsafe value.span.bytes) }
@@ -137,8 +146,11 @@ public enum DataCodec: ValueCodec {
 /// Text as its UTF-8 bytes; the order is that of the bytes, not of a language.
 public enum TextCodec: KeyCodec, ValueCodec {
   /// Appends the UTF-8 bytes.
-  public static func encode(_ key: String, into buffer: inout KeyBuffer) { buffer.append(key.utf8) }
+  public static func encode(_ key: String, into buffer: inout KeyBuffer) {
+    buffer.append(Array(key.utf8))
+  }
   /// Lends the UTF-8 bytes.
+  @inlinable
   public static func withEncoded<R>(
     _ value: String, _ body: (RawSpan) throws(LMDBError) -> R
   ) throws(LMDBError) -> R { try body(unsafe Array(value.utf8).span.bytes) }
@@ -159,6 +171,7 @@ public enum UInt64Codec: KeyCodec, ValueCodec {
     buffer.append(bigEndian: key)
   }
   /// Lends 8 bytes.
+  @inlinable
   public static func withEncoded<R>(
     _ value: UInt64, _ body: (RawSpan) throws(LMDBError) -> R
   ) throws(LMDBError) -> R {
@@ -180,6 +193,7 @@ public enum UUIDCodec: KeyCodec, ValueCodec {
   /// Appends 16 bytes.
   public static func encode(_ key: UUID, into buffer: inout KeyBuffer) { buffer.append(key) }
   /// Lends 16 bytes.
+  @inlinable
   public static func withEncoded<R>(
     _ value: UUID, _ body: (RawSpan) throws(LMDBError) -> R
   ) throws(LMDBError) -> R {

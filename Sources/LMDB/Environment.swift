@@ -314,7 +314,7 @@ extension Environment {
     _ name: String, key: K.Type, value: V.Type
   ) throws -> Table<K, V> {
     if let known = tables.withLock({ $0[name] }) {
-      return Table(name: name, handle: known, environment: ObjectIdentifier(self))
+      return Table(base: TableBase(name: name, handle: known, environment: ObjectIdentifier(self)))
     }
     let thread = ThreadState.current
     precondition(
@@ -330,7 +330,8 @@ extension Environment {
       }
     }
     tables.withLock { $0[name] = opened }
-    return Table(name: name, handle: opened, environment: ObjectIdentifier(self))
+    return Table(
+      base: TableBase(name: name, handle: opened, environment: ObjectIdentifier(self)))
   }
 
   /// A handle opened by a read transaction lives on only if that transaction is committed.
@@ -381,10 +382,10 @@ extension Environment {
 
   private func mainTable() throws -> Table<TextCodec, BytesCodec> {
     // LMDB keeps the unnamed database under a number of its own; no flag is needed to open it.
-    Table(name: "", handle: 1, environment: ObjectIdentifier(self))
+    Table(base: TableBase(name: "", handle: 1, environment: ObjectIdentifier(self)))
   }
 
-  func requireOwn<K, V>(_ table: Table<K, V>) {
+  func requireOwn(_ table: TableBase) {
     precondition(
       table.environment == ObjectIdentifier(self),
       "LMDB: table \(table.name) belongs to another environment than \(path)")
@@ -406,10 +407,16 @@ extension Environment {
   func checkKey(
     _ key: borrowing KeyBuffer, _ operation: String, _ table: String
   ) throws(LMDBError) {
-    guard key.byteCount >= 1, key.byteCount <= KeyBuffer.byteCountMax else {
+    try checkKey(byteCount: key.byteCount, operation, table)
+  }
+
+  func checkKey(
+    byteCount: Int, _ operation: String, _ table: String
+  ) throws(LMDBError) {
+    guard byteCount >= 1, byteCount <= KeyBuffer.byteCountMax else {
       throw LMDBError(
         .badKeySize, rawCode: MDB_BAD_VALSIZE, operation: operation, path: path, table: table,
-        detail: "\(key.byteCount) bytes")
+        detail: "\(byteCount) bytes")
     }
   }
 }

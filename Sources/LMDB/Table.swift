@@ -6,7 +6,14 @@ internal import CLMDB
 /// environment it traps: its number means another table there. Corresponds to `MDB_dbi`.
 public struct Table<Key: KeyCodec, Value: ValueCodec>: Sendable {
   /// The table's name within its environment.
-  public let name: String
+  public var name: String { base.name }
+  @usableFromInline let base: TableBase
+}
+
+/// What a table is without its codecs.
+@usableFromInline
+struct TableBase: Sendable {
+  @usableFromInline let name: String
   let handle: UInt32
   let environment: ObjectIdentifier
 }

@@ -9,10 +9,13 @@ public protocol Transaction: ~Copyable {
   var core: TransactionCore { get }
 }
 
+// The generic calls below are inlined into their callers and specialised there; each encodes its key
+// and leaves the rest to a call that knows nothing of codecs.
+
 /// The C handle of a transaction and the environment it belongs to; opaque outside this module.
 @safe public struct TransactionCore {
   let handle: OpaquePointer
-  let environment: Environment
+  @usableFromInline let environment: Environment
 }
 
 /// One snapshot, read only. See ``Environment/read(_:)``.
@@ -30,20 +33,23 @@ extension Transaction where Self: ~Copyable {
   /// Lends the stored bytes of a key in place, or nil if the key is not there.
   /// - Throws: `badKeySize`, and what LMDB reports.
   /// - Cost: one search from the root; nothing is copied or allocated. Corresponds to `mdb_get`.
+  @inlinable
   @_lifetime(borrow self)
   public borrowing func bytes<K, V>(
     of key: K.Key, in table: Table<K, V>
   ) throws(LMDBError) -> RawSpan? {
-    let found = unsafe try lookUp(key, in: table)
-    guard let found = unsafe found else { return nil }
+    var buffer = KeyBuffer()
+    K.encode(key, into: &buffer)
+    guard let found = unsafe try core.lookUp(buffer, in: table.base) else { return nil }
     // SAFETY: LMDB keeps the value until the transaction ends or, in a write transaction, until
     // the next write; both need exclusive access to `self`, which the borrow forbids.
-    let span = unsafe UnsafeRawBufferPointer(start: found.mv_data, count: found.mv_size).bytes
+    let span = unsafe found.bytes
     return unsafe _overrideLifetime(span, borrowing: self)
   }
 
   /// The value of a key, decoded, or nil if the key is not there.
   /// - Throws: `badKeySize`; `badForm` from the codec; what LMDB reports.
+  @inlinable
   public borrowing func value<K, V>(
     of key: K.Key, in table: Table<K, V>
   ) throws(LMDBError) -> V.Value? {
@@ -52,18 +58,21 @@ extension Transaction where Self: ~Copyable {
   }
 
   /// Whether a key is there.
+  @inlinable
   public borrowing func contains<K, V>(
     _ key: K.Key, in table: Table<K, V>
   ) throws(LMDBError) -> Bool {
-    unsafe try lookUp(key, in: table) != nil
+    var buffer = KeyBuffer()
+    K.encode(key, into: &buffer)
+    return unsafe try core.lookUp(buffer, in: table.base) != nil
   }
 
   /// How many entries a table has. Constant cost. Corresponds to `mdb_stat`.
   public borrowing func count<K, V>(of table: Table<K, V>) throws(LMDBError) -> Int {
-    core.environment.requireOwn(table)
+    core.environment.requireOwn(table.base)
     var numbers = MDB_stat()
     try core.environment.check(
-      unsafe mdb_stat(core.handle, table.handle, &numbers), "mdb_stat", table.name)
+      unsafe mdb_stat(core.handle, table.base.handle, &numbers), "mdb_stat", table.name)
     return Int(numbers.ms_entries)
   }
 
@@ -73,33 +82,16 @@ extension Transaction where Self: ~Copyable {
   /// there were no more entries.
   /// - Throws: what LMDB reports, and what `body` throws.
   /// - Cost: one search, then one step per entry. Corresponds to `mdb_cursor_get`.
+  @inlinable
   public borrowing func scan<K, V>(
     _ table: Table<K, V>, _ range: KeyRange<K.Key> = .all, reversed: Bool = false,
     _ body: (_ key: RawSpan, _ value: RawSpan) throws -> ScanStep
   ) throws {
-    core.environment.requireOwn(table)
-    let bounds = try Bounds(range, codec: K.self, environment: core.environment, table: table.name)
-    var cursor: OpaquePointer?
-    try unsafe core.environment.check(
-      mdb_cursor_open(core.handle, table.handle, &cursor), "mdb_cursor_open", table.name)
-    defer { unsafe mdb_cursor_close(cursor) }
-    var key = unsafe MDB_val()
-    var value = unsafe MDB_val()
-    var isThere = unsafe try bounds.place(
-      cursor, &key, &value, reversed: reversed, core.environment, table.name)
-    while isThere {
-      // SAFETY: both values stay until the cursor moves, which happens after `body` returned.
-      let keySpan = unsafe UnsafeRawBufferPointer(start: key.mv_data, count: key.mv_size).bytes
-      let valueSpan = unsafe UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
-        .bytes
-      guard bounds.contains(keySpan, reversed: reversed) else { return }
-      guard try body(keySpan, valueSpan) == .next else { return }
-      let result = unsafe mdb_cursor_get(cursor, &key, &value, reversed ? MDB_PREV : MDB_NEXT)
-      isThere = try core.environment.checkFound(result, "mdb_cursor_get", table.name)
-    }
+    try core.scan(table.base, Bounds(range, codec: K.self), reversed: reversed, body)
   }
 
   /// The first key of a range, or the last with `reversed`; nil if there is none.
+  @inlinable
   public borrowing func firstKey<K, V>(
     in table: Table<K, V>, _ range: KeyRange<K.Key> = .all, reversed: Bool = false
   ) throws -> K.Key? {
@@ -110,21 +102,50 @@ extension Transaction where Self: ~Copyable {
     }
     return found
   }
+}
 
-  private borrowing func lookUp<K, V>(
-    _ key: K.Key, in table: Table<K, V>
-  ) throws(LMDBError) -> MDB_val? {
-    core.environment.requireOwn(table)
-    var buffer = KeyBuffer()
-    K.encode(key, into: &buffer)
-    try core.environment.checkKey(buffer, "mdb_get", table.name)
+extension TransactionCore {
+  @usableFromInline
+  func scan(
+    _ table: TableBase, _ bounds: Bounds, reversed: Bool,
+    _ body: (_ key: RawSpan, _ value: RawSpan) throws -> ScanStep
+  ) throws {
+    environment.requireOwn(table)
+    try bounds.check(environment, table.name)
+    var cursor: OpaquePointer?
+    try unsafe environment.check(
+      mdb_cursor_open(handle, table.handle, &cursor), "mdb_cursor_open", table.name)
+    defer { unsafe mdb_cursor_close(cursor) }
+    var key = unsafe MDB_val()
+    var value = unsafe MDB_val()
+    var isThere = unsafe try bounds.place(
+      cursor, &key, &value, reversed: reversed, environment, table.name)
+    while isThere {
+      // SAFETY: both values stay until the cursor moves, which happens after `body` returned.
+      let keySpan = unsafe UnsafeRawBufferPointer(start: key.mv_data, count: key.mv_size).bytes
+      let valueSpan = unsafe UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
+        .bytes
+      guard bounds.contains(keySpan, reversed: reversed) else { return }
+      guard try body(keySpan, valueSpan) == .next else { return }
+      let result = unsafe mdb_cursor_get(cursor, &key, &value, reversed ? MDB_PREV : MDB_NEXT)
+      isThere = try environment.checkFound(result, "mdb_cursor_get", table.name)
+    }
+  }
+
+  /// The stored bytes of a key; they live as long as LMDB keeps them.
+  @unsafe @usableFromInline
+  func lookUp(
+    _ buffer: borrowing KeyBuffer, in table: TableBase
+  ) throws(LMDBError) -> UnsafeRawBufferPointer? {
+    environment.requireOwn(table)
+    try environment.checkKey(buffer, "mdb_get", table.name)
     var value = unsafe MDB_val()
     let result = unsafe buffer.bytes.withUnsafeBytes { bytes in
       var key = unsafe MDB_val(bytes)
-      return unsafe mdb_get(core.handle, table.handle, &key, &value)
+      return unsafe mdb_get(handle, table.handle, &key, &value)
     }
-    guard try core.environment.checkFound(result, "mdb_get", table.name) else { return nil }
-    return unsafe value
+    guard try environment.checkFound(result, "mdb_get", table.name) else { return nil }
+    return unsafe UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
   }
 }
 

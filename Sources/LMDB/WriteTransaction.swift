@@ -21,54 +21,127 @@ public struct WriteTransaction: ~Copyable, Transaction {
   ///   its ceiling.
   /// - Cost: one search; the pages on the way are copied once per transaction. Corresponds to
   ///   `mdb_put`.
+  @inlinable
   public mutating func put<K, V>(
     _ value: V.Value, for key: K.Key, in table: Table<K, V>
   ) throws(LMDBError) {
-    try V.withEncoded(value) { (bytes) throws(LMDBError) in
-      _ = try store(bytes, for: key, in: table, flags: 0)
-    }
+    _ = try store(value, for: key, in: table, .replace)
   }
 
   /// Stores a value's bytes as they are.
+  @inlinable
   public mutating func put<K, V>(
     bytes: RawSpan, for key: K.Key, in table: Table<K, V>
   ) throws(LMDBError) {
-    _ = try store(bytes, for: key, in: table, flags: 0)
+    var buffer = KeyBuffer()
+    K.encode(key, into: &buffer)
+    _ = try store(bytes, for: buffer, in: table.base, .replace)
   }
 
   /// Stores a value unless the key is there.
   /// - Returns: whether it was stored.
+  @inlinable
   public mutating func putIfAbsent<K, V>(
     _ value: V.Value, for key: K.Key, in table: Table<K, V>
   ) throws(LMDBError) -> Bool {
-    try V.withEncoded(value) { (bytes) throws(LMDBError) in
-      try store(bytes, for: key, in: table, flags: UInt32(MDB_NOOVERWRITE))
-    }
+    try store(value, for: key, in: table, .keep)
   }
 
   /// Stores a value behind all others: the fast way for keys that come in order.
   /// - Throws: `keyExists` when the key is not behind the last one; nothing was stored then.
+  @inlinable
   public mutating func append<K, V>(
     _ value: V.Value, for key: K.Key, in table: Table<K, V>
   ) throws(LMDBError) {
-    let stored = try V.withEncoded(value) { (bytes) throws(LMDBError) in
-      try store(bytes, for: key, in: table, flags: UInt32(MDB_APPEND))
-    }
-    guard stored else {
-      throw LMDBError.from(
-        MDB_KEYEXIST, operation: "mdb_put", path: core.environment.path, table: table.name)
+    guard try store(value, for: key, in: table, .append) else {
+      throw LMDBError(
+        .keyExists, operation: "mdb_put", path: core.environment.path, table: table.name,
+        detail: "appended out of order")
     }
   }
 
   /// Removes a key.
   /// - Returns: whether it was there. Corresponds to `mdb_del`.
+  @inlinable
   @discardableResult
   public mutating func delete<K, V>(
     _ key: K.Key, in table: Table<K, V>
   ) throws(LMDBError) -> Bool {
-    core.environment.requireOwn(table)
     var buffer = KeyBuffer()
     K.encode(key, into: &buffer)
+    return try delete(buffer, in: table.base)
+  }
+
+  /// Removes every entry of a range.
+  /// - Returns: how many there were.
+  @inlinable
+  @discardableResult
+  public mutating func deleteAll<K, V>(
+    in table: Table<K, V>, _ range: KeyRange<K.Key>
+  ) throws(LMDBError) -> Int {
+    try deleteAll(in: table.base, Bounds(range, codec: K.self))
+  }
+
+  /// Removes every entry of a table; the table stays. Corresponds to `mdb_drop`.
+  public mutating func deleteAll<K, V>(in table: Table<K, V>) throws(LMDBError) {
+    core.environment.requireOwn(table.base)
+    try check(unsafe mdb_drop(core.handle, table.base.handle, 0), "mdb_drop", table.name)
+  }
+
+  /// What a store does with a key that is there.
+  @usableFromInline
+  enum StoreMode {
+    case replace
+    case keep
+    case append
+  }
+
+  @inlinable
+  mutating func store<K, V>(
+    _ value: V.Value, for key: K.Key, in table: Table<K, V>, _ mode: StoreMode
+  ) throws(LMDBError) -> Bool {
+    var buffer = KeyBuffer()
+    K.encode(key, into: &buffer)
+    return try V.withEncoded(value) { (bytes) throws(LMDBError) in
+      try store(bytes, for: buffer, in: table.base, mode)
+    }
+  }
+
+  /// - Returns: whether it was stored.
+  @usableFromInline
+  mutating func store(
+    _ bytes: RawSpan, for buffer: borrowing KeyBuffer, in table: TableBase, _ mode: StoreMode
+  ) throws(LMDBError) -> Bool {
+    core.environment.requireOwn(table)
+    guard bytes.byteCount <= Self.valueByteCountMax else {
+      throw LMDBError(
+        .valueTooLarge, operation: "mdb_put", path: core.environment.path, table: table.name,
+        detail: "\(bytes.byteCount) bytes")
+    }
+    try core.environment.checkKey(buffer, "mdb_put", table.name)
+    let flags: Int32 =
+      switch mode {
+      case .replace: 0
+      case .keep: MDB_NOOVERWRITE
+      case .append: MDB_APPEND
+      }
+    let result = unsafe buffer.bytes.withUnsafeBytes { keyBytes in
+      unsafe bytes.withUnsafeBytes { valueBytes in
+        var key = unsafe MDB_val(keyBytes)
+        var value = unsafe MDB_val(valueBytes)
+        return unsafe mdb_put(core.handle, table.handle, &key, &value, UInt32(flags))
+      }
+    }
+    if result == MDB_KEYEXIST { return false }
+    try check(result, "mdb_put", table.name)
+    return true
+  }
+
+  @usableFromInline
+  mutating func delete(
+    _ buffer: borrowing KeyBuffer, in table: TableBase
+  ) throws(LMDBError) -> Bool {
+    core.environment.requireOwn(table)
     try core.environment.checkKey(buffer, "mdb_del", table.name)
     let result = unsafe buffer.bytes.withUnsafeBytes { bytes in
       var key = unsafe MDB_val(bytes)
@@ -79,14 +152,10 @@ public struct WriteTransaction: ~Copyable, Transaction {
     return true
   }
 
-  /// Removes every entry of a range.
-  /// - Returns: how many there were.
-  @discardableResult
-  public mutating func deleteAll<K, V>(
-    in table: Table<K, V>, _ range: KeyRange<K.Key>
-  ) throws(LMDBError) -> Int {
+  @usableFromInline
+  mutating func deleteAll(in table: TableBase, _ bounds: Bounds) throws(LMDBError) -> Int {
     core.environment.requireOwn(table)
-    let bounds = try Bounds(range, codec: K.self, environment: core.environment, table: table.name)
+    try bounds.check(core.environment, table.name)
     var cursor: OpaquePointer?
     unsafe try check(
       mdb_cursor_open(core.handle, table.handle, &cursor), "mdb_cursor_open", table.name)
@@ -106,36 +175,6 @@ public struct WriteTransaction: ~Copyable, Transaction {
       isThere = try core.environment.checkFound(result, "mdb_cursor_get", table.name)
     }
     return count
-  }
-
-  /// Removes every entry of a table; the table stays. Corresponds to `mdb_drop`.
-  public mutating func deleteAll<K, V>(in table: Table<K, V>) throws(LMDBError) {
-    core.environment.requireOwn(table)
-    try check(unsafe mdb_drop(core.handle, table.handle, 0), "mdb_drop", table.name)
-  }
-
-  private mutating func store<K, V>(
-    _ bytes: RawSpan, for key: K.Key, in table: Table<K, V>, flags: UInt32
-  ) throws(LMDBError) -> Bool {
-    core.environment.requireOwn(table)
-    guard bytes.byteCount <= Self.valueByteCountMax else {
-      throw LMDBError(
-        .valueTooLarge, operation: "mdb_put", path: core.environment.path, table: table.name,
-        detail: "\(bytes.byteCount) bytes")
-    }
-    var buffer = KeyBuffer()
-    K.encode(key, into: &buffer)
-    try core.environment.checkKey(buffer, "mdb_put", table.name)
-    let result = unsafe buffer.bytes.withUnsafeBytes { keyBytes in
-      unsafe bytes.withUnsafeBytes { valueBytes in
-        var key = unsafe MDB_val(keyBytes)
-        var value = unsafe MDB_val(valueBytes)
-        return unsafe mdb_put(core.handle, table.handle, &key, &value, flags)
-      }
-    }
-    if result == MDB_KEYEXIST { return false }
-    try check(result, "mdb_put", table.name)
-    return true
   }
 
   private func check(

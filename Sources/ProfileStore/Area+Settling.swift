@@ -86,6 +86,7 @@ extension Area {
           }
         }
       }
+      try trimAcknowledged(now: policy.now(), limits: policy.limits, &transaction)
       try raiseHighWater(Cursor(epoch: epoch, sequence: highWater), &transaction)
     }
   }
@@ -99,11 +100,10 @@ extension Area {
     if policy.keepsRecords { try settleLocally(entry, version: version, &transaction) }
     let counter = try tables.number(.lastAcknowledged, transaction) + 1
     try tables.setNumber(.lastAcknowledged, counter, &transaction)
-    let now = policy.now()
     try transaction.put(
-      AcknowledgedMutation(epoch: epoch, version: version, acknowledgedAt: now, entry: entry),
+      AcknowledgedMutation(
+        epoch: epoch, version: version, acknowledgedAt: policy.now(), entry: entry),
       for: counter, in: tables.acknowledged)
-    try trimAcknowledged(now: now, limits: policy.limits, &transaction)
   }
 
   private func trimAcknowledged(

@@ -1,5 +1,6 @@
 import Foundation
 import Holdfast
+import Synchronization
 import ToolSupport
 
 extension Story {
@@ -50,24 +51,35 @@ extension Story {
     let ada = try device.requireAda()
     let profile = try await device.registry.profile(for: ada)
     let count = try profile.pendingSummary().count
-    let report = try await synchronize(
-      profile, ada, step: "sent, acknowledged and pulled back", label: "Sending", records: count)
+    let report = try await synchronize(profile, ada, sending: count)
     try state(
       "\(Quantity.count(report.acknowledged)) changes are at the hub, none parked",
       report.acknowledged == count && report.parked == 0)
     try state("nothing is waiting any more", try profile.pendingSummary().isEmpty)
   }
 
-  /// A pass with a bar.
-  func synchronize(
-    _ profile: Profile, _ account: VerifiedAccount, step: String, label: String, records: Int
+  /// A pass that sends and then brings its own changes back, with a bar for each and the times apart.
+  private func synchronize(
+    _ profile: Profile, _ account: VerifiedAccount, sending count: Int
   ) async throws -> SyncReport {
-    let bar = console.progress(label, total: records, unit: "records")
-    defer { bar.finish() }
-    return try await timed(step, records: records) {
-      try await profile.synchronize(account: account) { progress in
-        bar.update(done: Int(min(progress.completed, UInt64(records))))
+    let sent = console.progress("Sending", total: count, unit: "records")
+    let received = console.progress("Receiving", total: count, unit: "records")
+    let start = ContinuousClock.now
+    let lastSent = Mutex(start)
+    let report = try await profile.synchronize(account: account) { progress in
+      let done = Int(min(progress.completed, UInt64(count)))
+      switch progress.phase {
+      case .sending:
+        sent.update(done: done)
+        lastSent.withLock { $0 = .now }
+        if done == count { sent.finish() }
+      case .receiving: received.update(done: done)
       }
     }
+    received.finish()
+    let turn = lastSent.withLock { $0 }
+    note("sent and acknowledged", records: count, start.duration(to: turn))
+    note("its own changes pulled back", records: count, turn.duration(to: .now))
+    return report
   }
 }

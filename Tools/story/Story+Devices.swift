@@ -23,8 +23,13 @@ extension Story {
     let pulled = try await second.registry.profile(for: account)
     second.session.signIn(account, token: hub.tokens.ada)
     let count = codes.documents.count
-    _ = try await synchronize(
-      pulled, account, step: "pulled by the second device", label: "Receiving", records: count)
+    let bar = console.progress("Receiving", total: count, unit: "records")
+    try await timed("pulled by the second device", records: count) {
+      _ = try await pulled.synchronize(account: account) { progress in
+        bar.update(done: Int(min(progress.completed, UInt64(count))))
+      }
+    }
+    bar.finish()
 
     let here = try profile.records()
     let there = try pulled.records()
@@ -92,7 +97,7 @@ extension Story {
   }
 
   /// No byte of one account where the other's data is.
-  func scan(_ device: Device) throws {
+  func scan(_ device: Device) async throws {
     try begin("Looking for strings of one account in the other's area, and at the hub")
     let captured = directory.appending(path: "captured")
     let adas = try CanaryScan.files(below: directory, holding: canaries.ada)
@@ -109,6 +114,17 @@ extension Story {
           ($0 as NSString).deletingLastPathComponent
         })
     }
+    let bobsOwn = try await device.registry.profiles().first { $0.owner?.id.text == "bob" }
+    let bobsArea = bobsOwn.map { "/\($0.area)/" } ?? "nowhere"
+    // What was adopted is Ada's, too: the name of a language that is in no other list.
+    let adopted = try CanaryScan.files(below: directory, holding: "Ghotuo")
+    try state(
+      "what Ada adopted is not in Bob's area, nor in what Bob sent",
+      !adopted.isEmpty
+        && adopted.allSatisfy { file in
+          !file.contains(bobsArea)
+            && !places(bobs).contains((file as NSString).deletingLastPathComponent)
+        })
     try state(
       "no area and no account's requests hold a string of the other",
       places(adas).isDisjoint(with: places(bobs)))

@@ -38,7 +38,7 @@ final class Story {
       let second = try await secondDevice(first, hub, codes)
       try await replay(second)
       try showTools(first)
-      try scan(first)
+      try await scan(first)
       try showRates()
       try hub.process.stop()
     } catch {
@@ -92,6 +92,11 @@ final class Story {
     let result = try await body()
     rates.append((step, records, start.duration(to: .now)))
     return result
+  }
+
+  /// Notes a step that was measured elsewhere.
+  func note(_ step: String, records: Int, _ duration: Duration) {
+    rates.append((step, records, duration))
   }
 
   private func showRates() throws {
