@@ -16,6 +16,9 @@ extension Environment {
     /// Opens it for writing; where there is none it is an error.
     case write
     /// Opens it for reading; nothing is ever written but the reader's slot in the lock file.
+    ///
+    /// Where there is no lock file (a copy that nobody has opened yet) none is made: then nobody may
+    /// begin to write it before the reader has closed it.
     case read
   }
 

@@ -85,7 +85,7 @@ import Synchronization
       result = unsafe mdb_env_set_maxreaders(handle, UInt32(configuration.readerCountMax))
     }
     if result == 0 {
-      result = unsafe mdb_env_open(handle, path, Self.flags(for: configuration), 0o600)
+      result = unsafe mdb_env_open(handle, path, Self.flags(for: configuration, at: path), 0o600)
     }
     guard result == 0 else {
       // The handle must be closed after a failed open, too.
@@ -97,10 +97,15 @@ import Synchronization
     _ = unsafe mdb_reader_check(handle, &dead)
   }
 
-  private static func flags(for configuration: Configuration) -> UInt32 {
+  private static func flags(for configuration: Configuration, at path: String) -> UInt32 {
     // Tasks hop between threads, so reader slots must not be tied to them.
     var flags = UInt32(MDB_NOTLS)
-    if configuration.access == .read { flags |= UInt32(MDB_RDONLY) }
+    if configuration.access == .read {
+      flags |= UInt32(MDB_RDONLY)
+      // Without a lock file nobody has it open. A reader must not leave one behind: made by another
+      // user it would keep the app out.
+      if unsafe access(path + "/lock.mdb", F_OK) != 0 { flags |= UInt32(MDB_NOLOCK) }
+    }
     switch configuration.durability {
     case .durable: break
     case .mayLoseLastCommit: flags |= UInt32(MDB_NOMETASYNC)

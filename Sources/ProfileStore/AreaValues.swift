@@ -124,7 +124,7 @@ extension AreaTables {
         throw StoreError(
           .newerFormat,
           "the area has format \(format), this version reads up to \(AreaIdentity.format): update "
-            + "the app")
+            + "the program")
       }
       return AreaIdentity(
         format: format, area: AreaID(uuid: try reader.readUUID()),

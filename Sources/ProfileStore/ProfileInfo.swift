@@ -5,7 +5,7 @@ import LMDB
 /// One profile of a store, as a list shows it. No payload and no record ID is in it.
 public struct ProfileInfo: Sendable {
   /// What the area is.
-  public enum State: String, Sendable, Codable {
+  public enum State: String, Sendable, Codable, CaseIterable {
     /// It has an owner.
     case owned
     /// The current signed-out area.
@@ -16,77 +16,127 @@ public struct ProfileInfo: Sendable {
     case frozen
     /// Adopted by an account.
     case moved
-    /// Erased; its files go when no process holds them.
+    /// Erased; its files go when no process holds them. Nothing else of it is read.
     case erased
     /// It cannot be opened or read; ``ProfileInfo/problem`` says why.
     case unreadable
+    /// The registry names it and its directory is not there.
+    case missing
   }
 
   /// The area.
   public let area: AreaID
   /// What the area is.
-  public let state: State
+  public package(set) var state: State
   /// Its owner, read back from it.
-  public let owner: VerifiedAccount?
+  public package(set) var owner: VerifiedAccount?
   /// Records that it keeps.
-  public let records: Int
+  public package(set) var records = 0
   /// What is waiting to be sent.
-  public let pending: PendingSummary
+  public package(set) var pending = PendingSummary(
+    count: 0, parked: 0, payloadByteCount: 0, oldest: nil)
   /// Everything up to it was applied and committed.
-  public let cursor: Cursor?
+  public package(set) var cursor: Cursor?
   /// Bytes of its data file in use.
-  public let usedByteCount: Int
+  public package(set) var usedByteCount = 0
   /// When it was made.
-  public let createdAt: Date?
+  public package(set) var createdAt: Date?
   /// How the last pass ended.
-  public let lastPass: PassOutcome?
+  public package(set) var lastPass: PassOutcome?
   /// The client that it is at the hub.
-  public let client: UUID?
-  /// Records whose version at the hub is known.
-  public let knownRecords: Int
-  /// Why it cannot be read.
-  public let problem: String?
+  public package(set) var client: UUID?
+  /// Records whose version at the hub is known, tombstones included.
+  public package(set) var knownRecords = 0
+  /// Why it cannot be read, or `registryDisagrees`: what the registry says otherwise.
+  public package(set) var failure: StoreError?
+
+  /// ``failure`` as a sentence.
+  public var problem: String? { failure?.description }
+
+  /// Nothing is known but what it is.
+  package init(area: AreaID, state: State) {
+    self.area = area
+    self.state = state
+  }
 }
 
 extension ProfileInfo {
-  /// Reads what an area says of itself, whatever its state.
-  init(reading area: Area, registryState: AreaRow.State?) throws {
+  /// Reads what an area says of itself, whatever its state. Only the registry knows `setAside`.
+  init(reading area: Area) throws {
     let tables = area.tables
     self = try area.environment.read { transaction in
       let owner = try tables.owner(transaction)
-      let state: State
+      var info = ProfileInfo(area: area.id, state: owner == nil ? .unowned : .owned)
+      info.createdAt = try tables.identity(transaction)?.createdAt
       switch try tables.state(transaction) {
-      case .erased: state = .erased
-      case .moved: state = .moved
-      case .frozen: state = .frozen
-      case .active:
-        state = owner != nil ? .owned : registryState == .setAside ? .setAside : .unowned
+      case .erased:
+        info.state = .erased
+        return info
+      case .moved: info.state = .moved
+      case .frozen: info.state = .frozen
+      case .active: break
       }
-      return ProfileInfo(
-        area: area.id, state: state,
-        owner: owner.flatMap { VerifiedAccount(storedBytes: $0, proof: .area) },
-        records: try transaction.count(of: tables.records),
-        pending: try area.pendingSummary(transaction),
-        cursor: try tables.cursor(.cursor, transaction), usedByteCount: 0,
-        createdAt: try tables.identity(transaction)?.createdAt,
-        lastPass: try tables.lastPass(transaction), client: try tables.client(transaction)?.id,
-        knownRecords: try transaction.count(of: tables.metadata), problem: nil)
-    }.with(usedByteCount: try area.environment.statistics().usedByteCount)
+      info.owner = try owner.map(VerifiedAccount.init(reading:))
+      info.records = try transaction.count(of: tables.records)
+      info.pending = try area.pendingSummary(transaction)
+      info.cursor = try tables.cursor(.cursor, transaction)
+      info.lastPass = try tables.lastPass(transaction)
+      info.client = try tables.client(transaction)?.id
+      info.knownRecords = try transaction.count(of: tables.metadata)
+      return info
+    }
+    usedByteCount = try area.environment.statistics().usedByteCount
   }
 
-  private func with(usedByteCount: Int) -> ProfileInfo {
-    ProfileInfo(
-      area: area, state: state, owner: owner, records: records, pending: pending, cursor: cursor,
-      usedByteCount: usedByteCount, createdAt: createdAt, lastPass: lastPass, client: client,
-      knownRecords: knownRecords, problem: problem)
+  /// Every profile of a store, in the order of their area IDs.
+  /// - Parameter index: nil when the registry cannot be read: then the areas alone are asked.
+  static func all(
+    in path: String, index: RegistryIndex?, open: (AreaID) throws -> Area
+  ) throws -> [ProfileInfo] {
+    var ids = Set(try ProfileRegistry.areas(in: path))
+    if let index { ids.formUnion(try index.snapshot().areas.keys) }
+    return try ids.sorted { $0.description < $1.description }.compactMap { id in
+      try look(at: id, in: path, index: index, open: open)
+    }
   }
 
-  init(unreadable area: AreaID, problem: String) {
-    self.init(
-      area: area, state: .unreadable, owner: nil, records: 0,
-      pending: PendingSummary(count: 0, parked: 0, payloadByteCount: 0, oldest: nil), cursor: nil,
-      usedByteCount: 0, createdAt: nil, lastPass: nil, client: nil, knownRecords: 0,
-      problem: problem)
+  /// What an area and the registry say of it; what cannot be read is `unreadable`.
+  ///
+  /// The order makes it right beside processes that change the store: the area is read before the
+  /// registry, since an intent is written before an area is changed, and its directory is looked
+  /// for last, since one that is gone never comes back.
+  /// - Returns: nil when there is no such area, or not any more.
+  static func look(
+    at id: AreaID, in path: String, index: RegistryIndex?, open: (AreaID) throws -> Area
+  ) throws -> ProfileInfo? {
+    var info = ProfileInfo(area: id, state: .unreadable)
+    do {
+      info = try ProfileInfo(reading: try open(id))
+    } catch {
+      info.failure = StoreError.reading("the profile", error)
+    }
+    let note = try index?.note(of: id)
+    let directory = ProfileRegistry.directory(of: id, in: path)
+    guard FileManager.default.fileExists(atPath: directory) else {
+      guard let note = try index?.note(of: id), note.row != nil, note.intent == nil else {
+        return nil
+      }
+      info = ProfileInfo(area: id, state: .missing)
+      info.failure = .missingArea
+      return info
+    }
+    if let note { info.compare(with: note) }
+    return info
+  }
+
+  private mutating func compare(with note: (row: AreaRow?, intent: Intent?)) {
+    if state == .unowned, note.row?.state == .setAside { state = .setAside }
+    guard note.intent == nil, state != .erased, state != .unreadable else { return }
+    if note.row == nil {
+      failure = .unknownToRegistry
+    } else if note.row?.owner != owner?.bytes {
+      failure = .otherOwnerInRegistry
+    }
   }
 }
 
@@ -95,14 +145,43 @@ extension ProfileRegistry {
   /// such. Needs no session; opens one environment after the other.
   public func profiles() async throws -> [ProfileInfo] {
     try await onQueue { [self] in
-      let rows = try index.snapshot().areas
-      return try areasOnDisk().sorted { $0.description < $1.description }.map { id in
-        do {
-          return try ProfileInfo(reading: try open(id), registryState: rows[id]?.state)
-        } catch {
-          return ProfileInfo(unreadable: id, problem: "\(error)")
-        }
-      }
+      try ProfileInfo.all(in: directory.path, index: index, open: open)
+    }
+  }
+}
+
+extension VerifiedAccount {
+  /// An account as an area or an adoption has it.
+  init(reading bytes: Data) throws(StoreError) {
+    guard let account = VerifiedAccount(storedBytes: bytes, proof: .area) else {
+      throw StoreError.damaged("account")
+    }
+    self = account
+  }
+}
+
+extension StoreError {
+  fileprivate static let missingArea = StoreError(
+    .registryDisagrees,
+    "the registry names this profile and its directory is not there: put it back from a copy")
+  fileprivate static let unknownToRegistry = StoreError(
+    .registryDisagrees,
+    "the registry does not know this profile, so no app opens it; its data is whole")
+  fileprivate static let otherOwnerInRegistry = StoreError(
+    .registryDisagrees,
+    "the registry says another owner than the profile, so no app opens it; its data is whole")
+
+  /// A failed look at something, with what LMDB or the file system said as its cause.
+  static func reading(_ what: String, _ error: any Error) -> StoreError {
+    switch error {
+    case let error as StoreError: return error
+    case let error as LMDBError:
+      return StoreError(.storage, "\(what) cannot be read", cause: error)
+    case let error as CocoaError where error.code == .fileReadNoPermission:
+      let cause = LMDBError(.noPermission, operation: "list", path: error.filePath)
+      return StoreError(.storage, "\(what) cannot be read", cause: cause)
+    default:
+      return StoreError(.storage, "\(what) cannot be read: \(error.localizedDescription)")
     }
   }
 }

@@ -67,20 +67,12 @@ public final class ProfileRegistry: Sendable {
       now: configuration.now)
     try Self.prepare(directory.path)
     index = try RegistryIndex(at: directory.path + "/registry", access: .createOrWrite)
-    switch try index.snapshot().format {
-    case nil:
+    if try index.snapshot().format == nil {
       let lock = try FileLock.exclusive(lockFile)
       try withExtendedLifetime(lock) { try rebuild() }
-    case let format? where format > AreaIdentity.format:
-      throw StoreError(
-        .newerFormat,
-        "the store has format \(format), this version reads up to \(AreaIdentity.format): update "
-          + "the app")
-    default:
+    } else if let lock = try FileLock.ifFree(lockFile) {
       // Another process that is at work settles what it began; later calls look again.
-      if let lock = try FileLock.ifFree(lockFile) {
-        try withExtendedLifetime(lock) { try settleIntents() }
-      }
+      try withExtendedLifetime(lock) { try settleIntents() }
     }
   }
 
@@ -128,6 +120,10 @@ public final class ProfileRegistry: Sendable {
 
   /// The directory of an area: two levels, so that no directory grows without bound.
   func directory(of area: AreaID) -> String {
+    Self.directory(of: area, in: path)
+  }
+
+  static func directory(of area: AreaID, in path: String) -> String {
     "\(path)/areas/\(area.description.prefix(2))/\(area)"
   }
 
@@ -142,8 +138,12 @@ public final class ProfileRegistry: Sendable {
 
   static func areas(in path: String) throws -> [AreaID] {
     let root = path + "/areas"
-    return try FileManager.default.contentsOfDirectory(atPath: root).flatMap { shard in
+    // A file manager may leave files of its own here.
+    let shards = try FileManager.default.contentsOfDirectory(atPath: root)
+      .filter { $0.utf8.count == 2 }
+    return try shards.flatMap { shard in
       try FileManager.default.contentsOfDirectory(atPath: root + "/" + shard)
+        .filter { $0.hasPrefix(shard) }
     }.compactMap { AreaID($0) }
   }
 

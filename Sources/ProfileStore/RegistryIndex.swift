@@ -96,18 +96,35 @@ struct RegistryIndex: Sendable {
   /// Who decided to keep the unowned data, and how much of it there was.
   private static let keptKey = "kept"
 
+  /// - Throws: `newerFormat`, before a table is made; `storage`.
   init(at path: String, access: Environment.Access) throws {
     var configuration = Environment.Configuration()
     configuration.access = access
     do {
       environment = try Environment.open(at: path, configuration: configuration)
       values = try environment.table("values", key: TextCodec.self, value: BytesCodec.self)
+      try Self.requireKnownFormat(environment, values)
       areas = try environment.table("areas", key: UUIDCodec.self, value: AreaRowCodec.self)
       owners = try environment.table("owners", key: BytesCodec.self, value: UUIDCodec.self)
       intents = try environment.table("intents", key: UUIDCodec.self, value: IntentCodec.self)
     } catch let error as LMDBError {
       throw StoreError(.storage, "the registry cannot be opened", cause: error)
     }
+  }
+
+  private static func requireKnownFormat(
+    _ environment: Environment, _ values: Table<TextCodec, BytesCodec>
+  ) throws {
+    let format = try environment.read { try $0.value(of: formatKey, in: values) }.map(number)
+    guard let format, format > AreaIdentity.format else { return }
+    throw StoreError(
+      .newerFormat,
+      "the store has format \(format), this version reads up to \(AreaIdentity.format): update the "
+        + "program")
+  }
+
+  private static func number(_ bytes: [UInt8]) -> UInt32 {
+    bytes.reduce(0) { $0 << 8 | UInt32($1) }
   }
 
   /// Everything the registry says, in one snapshot.
@@ -122,16 +139,14 @@ struct RegistryIndex: Sendable {
   func snapshot() throws -> Snapshot {
     try environment.read { transaction in
       var snapshot = Snapshot()
-      snapshot.format = try transaction.value(of: Self.formatKey, in: values).map { bytes in
-        bytes.reduce(0) { $0 << 8 | UInt32($1) }
-      }
+      snapshot.format = try transaction.value(of: Self.formatKey, in: values).map(Self.number)
       snapshot.undecided = try transaction.value(of: Self.undecidedKey, in: values).map { Data($0) }
       try transaction.scan(areas) { key, value in
-        snapshot.areas[AreaID(uuid: key.loadUUID())] = try AreaRowCodec.decode(value)
+        snapshot.areas[AreaID(uuid: try UUIDCodec.decode(key))] = try AreaRowCodec.decode(value)
         return .next
       }
       try transaction.scan(intents) { key, value in
-        snapshot.intents[AreaID(uuid: key.loadUUID())] = try IntentCodec.decode(value)
+        snapshot.intents[AreaID(uuid: try UUIDCodec.decode(key))] = try IntentCodec.decode(value)
         return .next
       }
       return snapshot
@@ -145,6 +160,16 @@ struct RegistryIndex: Sendable {
 
   func row(_ area: AreaID) throws -> AreaRow? {
     try environment.read { try $0.value(of: area.uuid, in: areas) }
+  }
+
+  /// What is noted of one area, read together.
+  func note(of area: AreaID) throws -> (row: AreaRow?, intent: Intent?) {
+    try environment.read { transaction in
+      (
+        try transaction.value(of: area.uuid, in: areas),
+        try transaction.value(of: area.uuid, in: intents)
+      )
+    }
   }
 
   func hasIntents() throws -> Bool {
