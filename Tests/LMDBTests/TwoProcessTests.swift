@@ -1,0 +1,81 @@
+import Foundation
+import LMDB
+import Testing
+
+@Suite("Two processes on one environment")
+struct TwoProcessTests {
+  @Test("a map that another process enlarged is adopted by readers and writers without notice")
+  func adoptsLargerMap() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.file("env")
+    var configuration = Environment.Configuration()
+    configuration.mapSizeByteCount = 1 << 20
+    let environment = try Environment.open(at: path, configuration: configuration)
+    let table = try environment.table("t", key: UInt64Codec.self, value: BytesCodec.self)
+    try await environment.write { try $0.put([1], for: 0, in: table) }
+
+    await #expect(processExitsWith: .success) { [path = path as String] in
+      let other = try Environment.open(at: path)
+      let table = try other.table("t", key: UInt64Codec.self, value: BytesCodec.self)
+      for number in 1..<UInt64(60) {
+        try await other.write { transaction in
+          try transaction.put([UInt8](repeating: 7, count: 200_000), for: number, in: table)
+        }
+      }
+    }
+
+    #expect(environment.mapByteCount == 1 << 20)
+    let count = try environment.read { try $0.count(of: table) }
+    #expect(count == 60)
+    try await environment.write { try $0.put([2], for: 100, in: table) }
+    #expect(environment.mapByteCount > 1 << 20)
+  }
+
+  @Test("a writer sees the growth of another process before it grows itself")
+  func writerAdoptsLargerMap() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.file("env")
+    var configuration = Environment.Configuration()
+    configuration.mapSizeByteCount = 1 << 20
+    let environment = try Environment.open(at: path, configuration: configuration)
+    let table = try environment.table("t", key: UInt64Codec.self, value: BytesCodec.self)
+    await #expect(processExitsWith: .success) { [path = path as String] in
+      let other = try Environment.open(at: path)
+      let table = try other.table("t", key: UInt64Codec.self, value: BytesCodec.self)
+      try await other.write { transaction in
+        for number in 0..<UInt64(40) {
+          try transaction.put([UInt8](repeating: 7, count: 200_000), for: number, in: table)
+        }
+      }
+    }
+    try await environment.write { transaction in
+      for number in 40..<UInt64(200) {
+        try transaction.put([UInt8](repeating: 7, count: 200_000), for: number, in: table)
+      }
+    }
+    let count = try environment.read { try $0.count(of: table) }
+    #expect(count == 200)
+  }
+
+  @Test("what a killed writer had not committed is gone, what it had committed is whole")
+  func killedWriter() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.file("env")
+    await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
+      let environment = try Environment.open(at: path)
+      let table = try environment.table("t", key: UInt64Codec.self, value: UInt64Codec.self)
+      try await environment.write { transaction in
+        for number in 0..<UInt64(500) { try transaction.put(number, for: number, in: table) }
+      }
+      try await environment.write { transaction in
+        for number in 500..<UInt64(1_000) { try transaction.put(number, for: number, in: table) }
+        kill(getpid(), SIGKILL)
+      }
+    }
+    let environment = try Environment.open(at: path)
+    let table = try environment.table("t", key: UInt64Codec.self, value: UInt64Codec.self)
+    let count = try environment.read { try $0.count(of: table) }
+    #expect(count == 500)
+    try await environment.write { try $0.put(1, for: 2_000, in: table) }
+  }
+}
