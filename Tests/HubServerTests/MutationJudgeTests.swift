@@ -24,7 +24,7 @@ struct MutationJudgeTests {
   private static let tombstone = RecordHead(version: 3, deleted: true)
 
   private static func stored(_ mutation: WireMutation, version: UInt64 = 3) -> StoredResult {
-    StoredResult(version: version, id: mutation.id, digest: ContentDigest(of: mutation))
+    StoredResult(version: version, digest: ContentDigest(of: mutation))
   }
 
   @Test("without a base the last writer wins, over a record, a tombstone and nothing")
@@ -102,19 +102,19 @@ struct MutationJudgeTests {
   func baseMutation() {
     let base = UUID()
     let mutation = WireMutation.put("r", base: .mutation(base), firstSent: 7)
-    let result = StoredResult(version: 3, id: "r", digest: ContentDigest(of: Self.put))
-    let elsewhere = StoredResult(version: 3, id: "s", digest: ContentDigest(of: Self.put))
+    let result = BaseResult(version: 3, id: "r")
+    let elsewhere = BaseResult(version: 3, id: "s")
     #expect(
-      Self.judged(mutation, MutationFacts(newest: Self.live, baseResult: result))
+      Self.judged(mutation, MutationFacts(newest: Self.live, base: result))
         == .applied(version: 11))
     #expect(Self.judged(mutation, MutationFacts(newest: Self.live)) == .blocked(by: base))
     let moved = MutationFacts(
-      newest: RecordHead(version: 4, deleted: false), baseResult: result)
+      newest: RecordHead(version: 4, deleted: false), base: result)
     guard case .conflict = Self.judged(mutation, moved) else {
       Issue.record("it was not a conflict")
       return
     }
-    let foreign = MutationFacts(newest: Self.live, baseResult: elsewhere)
+    let foreign = MutationFacts(newest: Self.live, base: elsewhere)
     guard case .rejected(.badBase, _) = Self.judged(mutation, foreign) else {
       Issue.record("it was not bad_base")
       return

@@ -2,17 +2,17 @@ import CJOSE
 import Foundation
 package import HubProtocol
 
-/// The SHA-256 of a mutation's content: kind, ID and payload, and nothing else.
+/// The first half of the SHA-256 of a mutation's content: kind, ID and payload, and nothing else.
 ///
 /// It is what the hub remembers of an applied mutation, to tell a repetition from a second mutation
 /// under the same UUID. (protocol.md: one ID with another content is `mutation_reused`.)
 package struct ContentDigest: Hashable, Sendable {
   /// Its length, in bytes.
-  package static let byteCount = 32
+  package static let byteCount = 16
   package let bytes: [UInt8]
 
   package init(bytes: [UInt8]) {
-    precondition(bytes.count == ContentDigest.byteCount, "a content digest has 32 bytes")
+    precondition(bytes.count == ContentDigest.byteCount, "a content digest has 16 bytes")
     self.bytes = bytes
   }
 
@@ -24,7 +24,7 @@ package struct ContentDigest: Hashable, Sendable {
     hasher.update([UInt8(count >> 8), UInt8(count & 0xFF)])
     hasher.update(mutation.id.bytes)
     if let payload = mutation.payload { hasher.update(payload) }
-    bytes = hasher.finish()
+    bytes = Array(hasher.finish().prefix(ContentDigest.byteCount))
   }
 }
 

@@ -16,13 +16,22 @@ package struct RecordHead: Hashable, Sendable {
 /// What the hub keeps of an applied mutation.
 package struct StoredResult: Hashable, Sendable {
   package var version: UInt64
-  package var id: RecordID
   package var digest: ContentDigest
 
-  package init(version: UInt64, id: RecordID, digest: ContentDigest) {
+  package init(version: UInt64, digest: ContentDigest) {
+    self.version = version
+    self.digest = digest
+  }
+}
+
+/// What an applied mutation became that another one is based on.
+package struct BaseResult: Hashable, Sendable {
+  package var version: UInt64
+  package var id: RecordID
+
+  package init(version: UInt64, id: RecordID) {
     self.version = version
     self.id = id
-    self.digest = digest
   }
 }
 
@@ -33,15 +42,15 @@ package struct MutationFacts: Hashable, Sendable {
   package var stored: StoredResult?
   /// The newest version of the mutation's record.
   package var newest: RecordHead?
-  /// The result stored under the UUID that the mutation is based on.
-  package var baseResult: StoredResult?
+  /// What the mutation became that this one is based on; nil if it is not stored.
+  package var base: BaseResult?
 
   package init(
-    stored: StoredResult? = nil, newest: RecordHead? = nil, baseResult: StoredResult? = nil
+    stored: StoredResult? = nil, newest: RecordHead? = nil, base: BaseResult? = nil
   ) {
     self.stored = stored
     self.newest = newest
-    self.baseResult = baseResult
+    self.base = base
   }
 }
 
@@ -120,7 +129,7 @@ package struct MutationJudge: Sendable {
       return facts.newest?.version == version
         ? nil : .conflict(detail: "the record has another version")
     case .mutation(let base):
-      guard let result = facts.baseResult else { return .blocked(by: base) }
+      guard let result = facts.base else { return .blocked(by: base) }
       guard result.id == mutation.id else {
         return .rejected(.badBase, detail: "the base is a mutation of another record")
       }

@@ -6,8 +6,6 @@ import Foundation
 ///     run.json         which data file belongs here; see ``RunLedger``
 ///     erasures.jsonl   erasures and their undoing; see ``ErasureNotes``
 ///     store/           the LMDB environment
-///
-/// - SAFETY: not `@unchecked`: the descriptor is set once and closed in `deinit` only.
 final class DataDirectory: Sendable {
   let url: URL
   private let lockDescriptor: Int32
@@ -47,5 +45,14 @@ final class DataDirectory: Sendable {
     }
   }
 
-  deinit { close(lockDescriptor) }
+  /// Lets another process serve it.
+  ///
+  /// Closing the descriptor would not do: a child that was just forked holds a copy until it runs
+  /// its own program.
+  func unlock() { flock(lockDescriptor, LOCK_UN) }
+
+  deinit {
+    unlock()
+    close(lockDescriptor)
+  }
 }

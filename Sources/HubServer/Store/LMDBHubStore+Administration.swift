@@ -106,7 +106,7 @@ extension LMDBHubStore {
       of: row.number, after: 0, through: row.state.idempotencyFloor - 1)
     var purged: [UUID] = []
     try transaction.scan(tables.order, range) { _, value in
-      purged.append(try UUIDCodec.decode(value))
+      purged.append(try AppliedMutationCodec.decode(value).mutation)
       return .next
     }
     for mutation in purged {

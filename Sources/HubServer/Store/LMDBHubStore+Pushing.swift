@@ -54,16 +54,27 @@ extension LMDBHubStore {
   ) throws -> MutationFacts {
     var facts = MutationFacts()
     let key = MutationKeyCodec.Key(number: number, mutation: mutation.mutation)
-    facts.stored = try transaction.value(of: key, in: tables.results)?.result
+    facts.stored = try transaction.value(of: key, in: tables.results)
     // A repetition is decided by its stored result alone.
     if facts.stored != nil { return facts }
     facts.newest = try transaction.value(
       of: RecordKeyCodec.Key(number: number, id: mutation.id.bytes), in: tables.records)
     if case .mutation(let base) = mutation.base {
-      let key = MutationKeyCodec.Key(number: number, mutation: base)
-      facts.baseResult = try transaction.value(of: key, in: tables.results)?.result
+      facts.base = try baseResult(base, number, transaction)
     }
     return facts
+  }
+
+  private func baseResult(
+    _ mutation: UUID, _ number: UInt64, _ transaction: borrowing some Transaction & ~Copyable
+  ) throws -> BaseResult? {
+    let key = MutationKeyCodec.Key(number: number, mutation: mutation)
+    guard let result = try transaction.value(of: key, in: tables.results) else { return nil }
+    let place = VersionKeyCodec.Key(number: number, version: result.version)
+    guard let applied = try transaction.value(of: place, in: tables.order) else {
+      throw badForm("a result without its mutation")
+    }
+    return BaseResult(version: result.version, id: applied.id)
   }
 
   private func apply(
@@ -82,11 +93,12 @@ extension LMDBHubStore {
     try transaction.put(
       RecordHead(version: version, deleted: mutation.kind == .delete),
       for: RecordKeyCodec.Key(number: number, id: mutation.id.bytes), in: tables.records)
-    let result = StoredResult(version: version, id: mutation.id, digest: digest)
     try transaction.put(
-      TimedResult(result: result, storedAt: plan.storedAt),
+      StoredResult(version: version, digest: digest),
       for: MutationKeyCodec.Key(number: number, mutation: mutation.mutation), in: tables.results)
-    try transaction.put(mutation.mutation, for: place, in: tables.order)
+    let applied = AppliedMutation(
+      mutation: mutation.mutation, storedAt: plan.storedAt, id: mutation.id)
+    try transaction.put(applied, for: place, in: tables.order)
   }
 
   private func results(

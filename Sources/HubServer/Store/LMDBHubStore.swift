@@ -27,9 +27,9 @@ final class LMDBHubStore: HubStore {
     /// Version to the change that is the newest of its record.
     let changes: Table<VersionKeyCodec, StoredChangeCodec>
     /// Mutation to result.
-    let results: Table<MutationKeyCodec, TimedResultCodec>
-    /// Version to the mutation that it was given to, for purging results.
-    let order: Table<VersionKeyCodec, UUIDCodec>
+    let results: Table<MutationKeyCodec, StoredResultCodec>
+    /// Version to the mutation that it was given to, as long as there is a result of it.
+    let order: Table<VersionKeyCodec, AppliedMutationCodec>
     /// The directory of clients; not part of an account.
     let clients: Table<UUIDCodec, ClientRowCodec>
     /// The IDs of the erasure notes that this file has seen.
@@ -44,8 +44,9 @@ final class LMDBHubStore: HubStore {
       changes = try environment.table(
         "changes", key: VersionKeyCodec.self, value: StoredChangeCodec.self)
       results = try environment.table(
-        "results", key: MutationKeyCodec.self, value: TimedResultCodec.self)
-      order = try environment.table("order", key: VersionKeyCodec.self, value: UUIDCodec.self)
+        "results", key: MutationKeyCodec.self, value: StoredResultCodec.self)
+      order = try environment.table(
+        "order", key: VersionKeyCodec.self, value: AppliedMutationCodec.self)
       clients = try environment.table("clients", key: UUIDCodec.self, value: ClientRowCodec.self)
       notes = try environment.table("notes", key: UUIDCodec.self, value: BytesCodec.self)
     }
@@ -166,6 +167,7 @@ final class LMDBHubStore: HubStore {
   func close() async throws {
     let last = try environment.statistics().lastTransaction
     try environment.close()
+    defer { directory.unlock() }
     try ledger.end(transaction: last)
   }
 }

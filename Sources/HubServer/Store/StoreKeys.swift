@@ -20,8 +20,9 @@ enum RecordKeyCodec: KeyCodec {
   }
 
   static func encode(_ key: Key, into buffer: inout KeyBuffer) {
-    buffer.append(bigEndian: key.number)
-    buffer.append(key.id)
+    buffer.append(key.number)
+    // Byte by byte: a generic call across modules would cost more than the search in the table.
+    for byte in key.id { buffer.append(byte) }
   }
 
   static func decode(_ bytes: RawSpan) throws(LMDBError) -> Key {
@@ -38,8 +39,8 @@ enum VersionKeyCodec: KeyCodec {
   }
 
   static func encode(_ key: Key, into buffer: inout KeyBuffer) {
-    buffer.append(bigEndian: key.number)
-    buffer.append(bigEndian: key.version)
+    buffer.append(key.number)
+    buffer.append(key.version)
   }
 
   static func decode(_ bytes: RawSpan) throws(LMDBError) -> Key {
@@ -58,7 +59,7 @@ enum MutationKeyCodec: KeyCodec {
   }
 
   static func encode(_ key: Key, into buffer: inout KeyBuffer) {
-    buffer.append(bigEndian: key.number)
+    buffer.append(key.number)
     buffer.append(key.mutation)
   }
 
@@ -67,6 +68,17 @@ enum MutationKeyCodec: KeyCodec {
       throw badForm("a mutation key of \(bytes.byteCount) bytes")
     }
     return Key(number: bytes.loadBigEndian(), mutation: bytes.loadUUID(at: 8))
+  }
+}
+
+extension KeyBuffer {
+  /// Appends 8 bytes, big-endian.
+  fileprivate mutating func append(_ value: UInt64) {
+    var shift: UInt64 = 64
+    while shift > 0 {
+      shift -= 8
+      append(UInt8(truncatingIfNeeded: value >> shift))
+    }
   }
 }
 

@@ -10,8 +10,8 @@ import LMDB
 //   records   version (8) | 1 for a tombstone, else 0 (1)
 //   changes   1 for a tombstone, else 0 (1) | client (16) | mutation (16) | length of the ID (2)
 //             | record ID | payload
-//   results   version (8) | stored at, seconds (8) | content digest (32) | record ID
-//   order     mutation UUID (16)
+//   results   version (8) | content digest (16)
+//   order     mutation UUID (16) | stored at, seconds (8) | record ID
 //   clients   length of the account ID (2) | account ID | name
 
 /// An account's row: its state and the number that its keys begin with.
@@ -143,34 +143,60 @@ enum StoredChangeCodec: ValueCodec {
   }
 }
 
-/// A result with the time it was stored at, which decides when it may be purged.
-struct TimedResult: Sendable {
-  var result: StoredResult
-  /// Seconds since 1970.
-  var storedAt: Int64
-}
+/// Values of the table `results`: small, since a push writes them all over the table.
+enum StoredResultCodec: ValueCodec {
+  private static let byteCount = 8 + ContentDigest.byteCount
 
-/// Values of the table `results`.
-enum TimedResultCodec: ValueCodec {
   static func withEncoded<R>(
-    _ value: TimedResult, _ body: (RawSpan) throws(LMDBError) -> R
+    _ result: StoredResult, _ body: (RawSpan) throws(LMDBError) -> R
   ) throws(LMDBError) -> R {
     var bytes: [UInt8] = []
-    bytes.reserveCapacity(48 + value.result.id.bytes.count)
-    bytes.append(bigEndian: value.result.version)
-    bytes.append(bigEndian: value.storedAt)
-    bytes.append(contentsOf: value.result.digest.bytes)
-    bytes.append(contentsOf: value.result.id.bytes)
+    bytes.reserveCapacity(byteCount)
+    bytes.append(bigEndian: result.version)
+    bytes.append(contentsOf: result.digest.bytes)
     return try body(bytes.span.bytes)
   }
 
-  static func decode(_ bytes: RawSpan) throws(LMDBError) -> TimedResult {
-    guard bytes.byteCount > 48 else { throw badForm("a result of \(bytes.byteCount) bytes") }
-    let result = StoredResult(
+  static func decode(_ bytes: RawSpan) throws(LMDBError) -> StoredResult {
+    guard bytes.byteCount == byteCount else {
+      throw badForm("a result of \(bytes.byteCount) bytes")
+    }
+    return StoredResult(
       version: bytes.loadBigEndian(),
-      id: RecordID(uncheckedBytes: bytes.extracting(48...).copiedBytes()),
-      digest: ContentDigest(bytes: bytes.extracting(16..<48).copiedBytes()))
-    return TimedResult(result: result, storedAt: bytes.loadBigEndian(at: 8))
+      digest: ContentDigest(bytes: bytes.extracting(8...).copiedBytes()))
+  }
+}
+
+/// What was applied under a version, for as long as its result is kept.
+struct AppliedMutation: Hashable, Sendable {
+  var mutation: UUID
+  /// Seconds since 1970: it decides when the result may be purged.
+  var storedAt: Int64
+  var id: RecordID
+}
+
+/// Values of the table `order`.
+enum AppliedMutationCodec: ValueCodec {
+  private static let headByteCount = 24
+
+  static func withEncoded<R>(
+    _ applied: AppliedMutation, _ body: (RawSpan) throws(LMDBError) -> R
+  ) throws(LMDBError) -> R {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(headByteCount + applied.id.bytes.count)
+    bytes.append(applied.mutation)
+    bytes.append(bigEndian: applied.storedAt)
+    bytes.append(contentsOf: applied.id.bytes)
+    return try body(bytes.span.bytes)
+  }
+
+  static func decode(_ bytes: RawSpan) throws(LMDBError) -> AppliedMutation {
+    guard bytes.byteCount > headByteCount else {
+      throw badForm("an applied mutation of \(bytes.byteCount) bytes")
+    }
+    return AppliedMutation(
+      mutation: bytes.loadUUID(), storedAt: bytes.loadBigEndian(at: 16),
+      id: RecordID(uncheckedBytes: bytes.extracting(headByteCount...).copiedBytes()))
   }
 }
 
