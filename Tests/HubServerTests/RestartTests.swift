@@ -83,6 +83,37 @@ struct RestartTests {
     }
   }
 
+  @Test("tells a crash from an older copy, however many transactions its run had")
+  func crashImage() async throws {
+    var crashed = configuration
+    crashed.dataDirectory = directory.url.appending(path: "a", directoryHint: .isDirectory)
+    var restored = configuration
+    restored.dataDirectory = directory.url.appending(path: "b", directoryHint: .isDirectory)
+    var before: SessionAnswer?
+    try await withHub(configuration) { hub in
+      before = try await push("first", to: hub)
+      try replace(copy, by: store)
+      // More transactions than a block of leased numbers has.
+      for number in 0..<70 { _ = try await push("r\(number)", to: hub) }
+      // What a crash would leave now: nothing writes, and nothing was noted at a clean stop.
+      try replace(crashed.dataDirectory, by: configuration.dataDirectory)
+      try replace(restored.dataDirectory, by: configuration.dataDirectory)
+    }
+    try await withHub(crashed) { hub in
+      let session = try await TestClient(hub).session()
+      #expect(session.epoch == before?.epoch)
+      #expect(session.highWater == 71)
+    }
+    // The copy is of the same run, and from before the last block.
+    try replace(restored.dataDirectory.appending(path: "store/data.mdb"), by: copy)
+    try await withHub(restored) { hub in
+      let session = try await TestClient(hub).session()
+      #expect(session.epoch != before?.epoch)
+      #expect(session.highWater == 1)
+      #expect(session.lineage.map(\.forkedAt) == [1])
+    }
+  }
+
   @Test("gives new epochs when the note beside the data file is missing")
   func noNote() async throws {
     var before: SessionAnswer?
