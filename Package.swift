@@ -27,7 +27,8 @@ let package = Package(
     .target(name: "HubProtocol"),
     .target(name: "ProfileStore", dependencies: ["LMDB", "HubProtocol"]),
     .target(name: "ProfileSync", dependencies: ["ProfileStore", "HubProtocol"]),
-    .target(name: "HubClient", dependencies: ["ProfileSync", "HubProtocol", "CCurl"]),
+    .target(
+      name: "HubClient", dependencies: ["ProfileSync", "ProfileStore", "HubProtocol", "CCurl"]),
     .target(
       name: "Holdfast",
       dependencies: ["LMDB", "HubProtocol", "ProfileStore", "ProfileSync", "HubClient"]),

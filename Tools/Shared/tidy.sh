@@ -8,8 +8,8 @@ Sources/LMDB          | CLMDB                              | $tidy_system
 Sources/HubProtocol   |                                    | Foundation
 Sources/ProfileStore  | LMDB HubProtocol                   | $tidy_system
 Sources/ProfileSync   | ProfileStore HubProtocol           | $tidy_system
-Sources/HubClient     | ProfileSync HubProtocol CCurl      | $tidy_system
-Sources/Holdfast      | ProfileStore ProfileSync HubClient | $tidy_system
+Sources/HubClient     | ProfileSync ProfileStore HubProtocol CCurl | $tidy_system
+Sources/Holdfast      | LMDB HubProtocol ProfileStore ProfileSync HubClient | $tidy_system
 Sources/HubServer     | LMDB HubProtocol CMicroHTTPD CJOSE | $tidy_system
 Tools/Shared          |                                    | $tidy_system
 Tools/hubd            | HubServer ToolSupport              | $tidy_system
