@@ -22,6 +22,9 @@ let package = Package(
       name: "CMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
     .systemLibrary(
       name: "CJOSE", pkgConfig: "cjose", providers: [.apt(["libcjose-dev", "libjansson-dev"])]),
+    .systemLibrary(
+      name: "CSQLite", path: "Tests/Examples/CSQLite", pkgConfig: "sqlite3",
+      providers: [.apt(["libsqlite3-dev"])]),
 
     .target(name: "LMDB", dependencies: ["CLMDB"]),
     .target(name: "HubProtocol"),
@@ -44,6 +47,14 @@ let package = Package(
 
     .executableTarget(
       name: "quickstart-story", dependencies: ["Holdfast", "ToolSupport"], path: "Tools/story"),
+    .executableTarget(name: "Readme", dependencies: ["Holdfast"], path: "Tests/Examples/Readme"),
+    .executableTarget(
+      name: "AreaNotes", dependencies: ["Holdfast"], path: "Tests/Examples/AreaNotes"),
+    .executableTarget(
+      name: "SQLiteNotes", dependencies: ["Holdfast", "CSQLite"],
+      path: "Tests/Examples/SQLiteNotes"),
+    .executableTarget(name: "note", dependencies: ["Holdfast"], path: "Tests/Examples/CommandLine"),
+    .target(name: "Snippets", dependencies: ["Holdfast"], path: "Tests/Examples/Snippets"),
 
     .testTarget(name: "LMDBTests", dependencies: ["LMDB"]),
     .testTarget(name: "HubProtocolTests", dependencies: ["HubProtocol"]),
