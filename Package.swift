@@ -67,6 +67,11 @@ let package = Package(
       name: "ProfileSyncTests",
       dependencies: ["ProfileSync", "ProfileStore", "HubProtocol", "HubServer"]),
     .testTarget(name: "ToolSupportTests", dependencies: ["ToolSupport"]),
+    .testTarget(
+      name: "DocumentationTests",
+      dependencies: [
+        "Holdfast", "HubServer", "Snippets", "Readme", "AreaNotes", "SQLiteNotes", "note",
+      ]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,73 @@
+import Foundation
+import Snippets
+import Testing
+
+@Suite("The pages of the documentation")
+struct PagesTests {
+  @Test("show no Swift that is not compiled with the examples")
+  func snippets() throws {
+    let sources = try Repository.files(under: "Tests/Examples", ending: ".swift").map {
+      try Repository.text($0)
+    }
+    var count = 0
+    for page in try Repository.pages() {
+      for block in page.text.fencedBlocks where block.language == "swift" {
+        count += 1
+        let isCompiled = sources.contains { $0.contains(movedRight: block.lines) }
+        #expect(isCompiled, "in \(page.name).md, not in Tests/Examples:\n\(block.content)")
+      }
+    }
+    #expect(count > 20, "the pages have \(count) Swift blocks; were they found?")
+  }
+
+  @Test("link only to pages that exist, and the landing page lists each of them")
+  func links() throws {
+    let pages = try Repository.pages()
+    let names = Set(pages.map(\.name))
+    for page in pages {
+      for link in page.text.captures(/<doc:([A-Za-z]+)>/) {
+        #expect(names.contains(link), "\(page.name).md links to \(link), which does not exist")
+      }
+    }
+    let landing = try #require(pages.first { $0.name == "Holdfast" })
+    let listed = landing.text.captures(/- <doc:([A-Za-z]+)>/)
+    #expect(Set(listed) == names.subtracting(["Holdfast"]))
+  }
+
+  @Test(
+    "say of every error code what to do",
+    arguments: ["Sources/ProfileStore/StoreError.swift", "Sources/ProfileSync/SyncError.swift"])
+  func errors(source: String) throws {
+    let codes = try Repository.text(source).captures(/public static let ([A-Za-z]+) = Code\(/)
+    #expect(codes.count > 10, "\(source) has \(codes.count) codes; were they found?")
+    let page = try Repository.text("\(Repository.catalogue)/Errors.md")
+    for code in codes {
+      #expect(page.contains("\n| `\(code)` | "), "Errors.md has no row for \(code)")
+    }
+    let rows = page.captures(#/\n\| `([a-z][A-Za-z]*)` \| /#)
+    let known =
+      try Repository.text("Sources/ProfileStore/StoreError.swift")
+      + Repository.text("Sources/ProfileSync/SyncError.swift")
+    for row in rows {
+      #expect(known.contains("let \(row) = Code("), "Errors.md explains \(row), which is gone")
+    }
+  }
+
+  @Test("draw every table and every single value of an area, and of the registry")
+  func diskFormat() throws {
+    let page = try Repository.text("\(Repository.catalogue)/HowItIsBuilt.md")
+    let drawn = page.fencedBlocks.map(\.content).joined()
+    let area = try Repository.text("Sources/ProfileStore/AreaTables.swift")
+    let registry = try Repository.text("Sources/ProfileStore/RegistryIndex.swift")
+    let tables = [area, registry].flatMap { $0.captures(/environment\.table\(\s*"([A-Za-z]+)"/) }
+    let keys = area.captures(/\n  case ([a-z][A-Za-z]*)\n/)
+    let values = registry.captures(/static let [a-z]+Key = "([a-z]+)"/)
+    #expect(tables.count >= 15 && keys.count >= 15 && values.count >= 2, "were they found?")
+    for name in tables + keys + values {
+      let isDrawn = drawn.split(separator: "\n").contains { line in
+        line.split(whereSeparator: { " ,".contains($0) }).contains { $0 == name }
+      }
+      #expect(isDrawn, "HowItIsBuilt.md does not draw \(name)")
+    }
+  }
+}
