@@ -85,7 +85,7 @@ struct ConfigurationTests {
       (with(#""listen":{"port":"80"}"#), "listen.port"),
       (with(#""faults":{"enabled":1}"#), "faults.enabled"),
       (with(#""hubID":"x""#), "hubID"), (with(#""tokens":{}"#), "twice"), ("[]", "JSON object"),
-      ("", "JSON object"),
+      (" ", "JSON object"),
     ])
   func refused(text: String, name: String) throws {
     let error = #expect(throws: HubServerError.self) { try read(text) }

@@ -146,7 +146,7 @@ extension Listener {
     let parked = ParkedConnection(pointer: connection)
     // Before the task begins: a resume that came first would be lost.
     MHD_suspend_connection(connection)
-    Task { [service] in
+    tasks.add { [service] in
       let reply = await service.answer(request, body: body)
       exchange.reply.withLock { $0 = reply }
       MHD_resume_connection(parked.pointer)

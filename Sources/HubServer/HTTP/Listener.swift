@@ -12,7 +12,7 @@ import Synchronization
 /// It serves until ``stop()``, also when nobody holds it any more.
 ///
 /// - SAFETY: `@unchecked Sendable` since `daemon` is set before anybody else has the object, and
-///   taken away by the one call that stops; libmicrohttpd's calls on it may come from any thread.
+///   never again; libmicrohttpd's calls on it may come from any thread.
 final class Listener: @unchecked Sendable {
   /// Memory of a connection, in bytes: a head of 64 KiB and what libmicrohttpd keeps about it, so
   /// that one that is too long is read and answered. It is touched in full by the second request.
@@ -26,6 +26,7 @@ final class Listener: @unchecked Sendable {
   let configuration: HubConfiguration.Listen
   let gate = DrainGate()
   let deadlines = ConnectionDeadlines()
+  let tasks = AnsweringTasks()
   private let socket: ListeningSocket
   private var daemon: OpaquePointer?
 
@@ -62,6 +63,8 @@ final class Listener: @unchecked Sendable {
   /// - Precondition: it is called once.
   func stop() async {
     gate.beginDraining()
+    // Whoever only waits need not wait any longer; a store's write is never cut short.
+    tasks.cancelAll()
     // From here on nobody is accepted; the socket itself is closed after the daemon has ended.
     MHD_quiesce_daemon(daemon)
     let patience = Task { [configuration, deadlines] in
@@ -77,7 +80,6 @@ final class Listener: @unchecked Sendable {
         continuation.resume()
       }
     }
-    daemon = nil
     socket.end()
     // SAFETY: the reference that `init` took; the daemon's thread has ended.
     Unmanaged.passUnretained(self).release()
