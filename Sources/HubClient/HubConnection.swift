@@ -50,6 +50,9 @@ public final class HubConnection: HubTransport {
     address = try HubAddress(url)
     self.configuration = configuration
     loop = TransferLoop(connectionCountMax: configuration.connectionCountMax)
+    // On the caller's thread: a short program may be leaving `main` by the time that the loop's
+    // thread begins, and OpenSSL must not be set up while `exit` takes it down.
+    _ = curlIsReady
     loop.start()
   }
 

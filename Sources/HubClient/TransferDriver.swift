@@ -129,7 +129,7 @@ final class TransferDriver {
 }
 
 /// `curl_global_init`, once in a process.
-private let curlIsReady = holdfast_curl_global_init() == CURLE_OK
+let curlIsReady = holdfast_curl_global_init() == CURLE_OK
 
 /// Keeps every signal away from the calling thread. With `CURLOPT_NOSIGNAL` libcurl leaves SIGPIPE
 /// to us, and a write to a connection that the server has closed would end the process.
