@@ -3,7 +3,7 @@ import Holdfast
 
 /// Opens the profile of the account that was signed in here before, without the network; the first
 /// time the hub is asked whose token it is.
-func open(
+func openSignedIn(
   _ hub: URL, _ token: String, _ folder: URL
 ) async throws -> (profile: Profile, account: VerifiedAccount) {
   let session = AppSession()

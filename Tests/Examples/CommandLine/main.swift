@@ -13,7 +13,7 @@ let token = arguments[2]
 let folder = URL(filePath: arguments[3], directoryHint: .isDirectory)
 
 do {
-  let (profile, account) = try await open(hub, token, folder)
+  let (profile, account) = try await openSignedIn(hub, token, folder)
   switch arguments[4] {
   case "add":
     let text = arguments.dropFirst(5).joined(separator: " ")

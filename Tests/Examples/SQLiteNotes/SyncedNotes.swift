@@ -71,7 +71,7 @@ final class SyncedNotes {
   }
 
   /// Saves a batch and its position in one transaction of the app's own file.
-  private func apply(_ batch: borrowing ChangeBatch) throws {
+  func apply(_ batch: borrowing ChangeBatch) throws {
     let changes = try batch.changes(localOwner: try file.owner())
     try file.transaction {
       for change in changes {
