@@ -21,9 +21,6 @@ final class TransferDriver {
   private let multi: UnsafeMutableRawPointer?
   private var transfers: [UnsafeMutableRawPointer: Transfer] = [:]
 
-  /// Sets libcurl up, and what it needs for TLS, once in a process; returns when that is done.
-  static func setUpLibrary() { _ = curlIsReady }
-
   init(connectionCountMax: Int) {
     blockSignals()
     multi = curlIsReady ? curl_multi_init() : nil

@@ -50,9 +50,6 @@ final class TransferLoop: Sendable {
 
   /// Starts the thread; once only.
   func start() {
-    // Here, not on the new thread: a program that ends at once would run the exit handlers of the
-    // TLS library while the thread is still setting it up.
-    TransferDriver.setUpLibrary()
     ended.enter()
     let thread = Thread { [self] in
       run()
