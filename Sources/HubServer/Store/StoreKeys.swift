@@ -2,9 +2,9 @@ import Foundation
 import HubProtocol
 import LMDB
 
-// Every key of an account begins with the account's number: 8 bytes, big-endian, given once and
-// never used again. A fixed length keeps accounts apart whose IDs begin with each other's, and leaves
-// room for the longest record ID within LMDB's 511 bytes.
+// Every key of an account begins with the account's number: 8 bytes, big-endian, never given
+// to another account. A fixed length keeps accounts apart whose IDs begin with each other's, and
+// leaves room for the longest record ID within LMDB's 511 bytes.
 //
 //   records   number (8) | record ID (1 to 400)
 //   changes   number (8) | version (8)
@@ -20,9 +20,8 @@ enum RecordKeyCodec: KeyCodec {
   }
 
   static func encode(_ key: Key, into buffer: inout KeyBuffer) {
-    buffer.append(key.number)
-    // Byte by byte: a generic call across modules would cost more than the search in the table.
-    for byte in key.id { buffer.append(byte) }
+    buffer.append(bigEndian: key.number)
+    buffer.append(key.id)
   }
 
   static func decode(_ bytes: RawSpan) throws(LMDBError) -> Key {
@@ -39,8 +38,8 @@ enum VersionKeyCodec: KeyCodec {
   }
 
   static func encode(_ key: Key, into buffer: inout KeyBuffer) {
-    buffer.append(key.number)
-    buffer.append(key.version)
+    buffer.append(bigEndian: key.number)
+    buffer.append(bigEndian: key.version)
   }
 
   static func decode(_ bytes: RawSpan) throws(LMDBError) -> Key {
@@ -59,7 +58,7 @@ enum MutationKeyCodec: KeyCodec {
   }
 
   static func encode(_ key: Key, into buffer: inout KeyBuffer) {
-    buffer.append(key.number)
+    buffer.append(bigEndian: key.number)
     buffer.append(key.mutation)
   }
 
@@ -68,17 +67,6 @@ enum MutationKeyCodec: KeyCodec {
       throw badForm("a mutation key of \(bytes.byteCount) bytes")
     }
     return Key(number: bytes.loadBigEndian(), mutation: bytes.loadUUID(at: 8))
-  }
-}
-
-extension KeyBuffer {
-  /// Appends 8 bytes, big-endian.
-  fileprivate mutating func append(_ value: UInt64) {
-    var shift: UInt64 = 64
-    while shift > 0 {
-      shift -= 8
-      append(UInt8(truncatingIfNeeded: value >> shift))
-    }
   }
 }
 
