@@ -178,7 +178,7 @@ struct EveryAnswerTests {
     }
   }
 
-  @Test("to HEAD is that to GET without its body, on a connection that goes on")
+  @Test("to HEAD is that to GET without its body; refusals keep the connection, too")
   func head() async throws {
     try await withHub { hub in
       let alice = try TestClient(hub)
@@ -189,12 +189,12 @@ struct EveryAnswerTests {
       let port = hub.url.port ?? 0
       let statuses = try await blocking {
         let connection = try RawConnection(port: port)
-        return try (0..<3).map { _ in
-          connection.send(Data("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n".utf8))
+        return try ["/healthz", "/none", "/v1/session", "/readyz"].map { path in
+          connection.send(Data("GET \(path) HTTP/1.1\r\nHost: h\r\n\r\n".utf8))
           return try connection.receive().status
         }
       }
-      #expect(statuses == [200, 200, 200])
+      #expect(statuses == [200, 404, 401, 200])
     }
   }
 
