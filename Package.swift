@@ -62,7 +62,7 @@ let package = Package(
     // `hubd` is started as a process by tests that kill it.
     .testTarget(
       name: "HubServerTests", dependencies: ["HubServer", "HubProtocol", "LMDB", "hubd"]),
-    .testTarget(name: "ProfileStoreTests", dependencies: ["ProfileStore", "LMDB"]),
+    .testTarget(name: "ProfileStoreTests", dependencies: ["ProfileStore", "LMDB", "HubProtocol"]),
     .testTarget(
       name: "ProfileSyncTests",
       dependencies: ["ProfileSync", "ProfileStore", "HubProtocol", "HubServer"]),

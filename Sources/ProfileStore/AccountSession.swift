@@ -57,6 +57,13 @@ public final class AppSession: AccountSession {
     var generation: UInt64 = 0
   }
 
+  /// Counts over all sessions of the process, so that two of them never give one number.
+  private static let lastGeneration = Atomic<UInt64>(0)
+
+  private static func nextGeneration() -> UInt64 {
+    lastGeneration.wrappingAdd(1, ordering: .relaxed).newValue
+  }
+
   private let values = Mutex(Values())
   private let refresh: (@Sendable (AppSession) async throws -> Void)?
 
@@ -73,7 +80,7 @@ public final class AppSession: AccountSession {
   /// Says that nobody is signed in from now on.
   public func signOut() {
     values.withLock { values in
-      values.generation += 1
+      values.generation = Self.nextGeneration()
       values.state = .nobody
     }
   }
@@ -91,7 +98,7 @@ public final class AppSession: AccountSession {
   ///   - token: the bearer token, or nil when there is none now.
   public func restore(account: Data?, token: String?) {
     values.withLock { values in
-      values.generation += 1
+      values.generation = Self.nextGeneration()
       values.state =
         account.map {
           .account(SignedInAccount(account: $0, token: token, generation: values.generation))

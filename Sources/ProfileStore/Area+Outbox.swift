@@ -8,6 +8,8 @@ package struct StorePolicy: Sendable {
   /// The area keeps the records, too; else only the outbox.
   package var keepsRecords: Bool
   package var now: @Sendable () -> Date
+  /// Told between any two durable steps of a call that provisions, binds, adopts or erases.
+  package var onStep: @Sendable (OwnershipStep) -> Void = { _ in }
 
   package init(limits: StoreLimits, keepsRecords: Bool, now: @escaping @Sendable () -> Date) {
     self.limits = limits
@@ -20,20 +22,34 @@ package struct StorePolicy: Sendable {
 extension Area {
   /// Checks what can be checked before storage is touched.
   static func validate(_ mutation: Mutation, payloadByteCountMax: Int) throws(StoreError) {
-    do {
-      try mutation.record.validate()
-    } catch {
-      throw StoreError(.badRecordID, error.description)
-    }
+    try validate(mutation.record)
     guard (mutation.payload != nil) == (mutation.kind == .put) else {
       throw StoreError(.undecodable, "a put has a payload and a delete has none")
     }
+    if let base = mutation.base { try validate(base) }
     let count = mutation.payload?.count ?? 0
     guard count <= payloadByteCountMax else {
       throw StoreError(
         .payloadTooLarge,
         "the payload has \(count) bytes, the limit is \(payloadByteCountMax): split it or store "
           + "it elsewhere")
+    }
+  }
+
+  static func validate(_ record: RecordID) throws(StoreError) {
+    do {
+      try record.validate()
+    } catch {
+      throw StoreError(.badRecordID, error.description)
+    }
+  }
+
+  /// Checks that a base can be sent.
+  static func validate(_ base: Mutation.Base) throws(StoreError) {
+    guard case .version(let version) = base else { return }
+    guard (1...WireLimits.sequenceMax).contains(version) else {
+      throw StoreError(
+        .badBase, "a version is 1 to \(WireLimits.sequenceMax); for no record use mustNotExist")
     }
   }
 
@@ -136,6 +152,30 @@ extension Area {
     }
     guard let last = earlier.last, let entry = try entry(last, transaction) else { return base }
     return .mutation(entry.mutation)
+  }
+
+  /// What a mutation is based on once the person has decided to send it: the one before it, else
+  /// what the hub has now; nil: as before.
+  func decidedBase<T: Transaction & ~Copyable>(
+    of entry: OutboxEntry, _ transaction: borrowing T
+  ) throws -> Mutation.Base? {
+    let earlier = try orders(of: entry.record, transaction).last { $0 < entry.order }
+    if let earlier, let before = try self.entry(earlier, transaction) {
+      return .mutation(before.mutation)
+    }
+    var newest = entry.parked?.current.map { (version: $0.version, isDeleted: $0.isDeleted) }
+    if let known = try transaction.value(of: entry.record, in: tables.metadata),
+      let epoch = try tables.cursor(.highWater, transaction)?.epoch,
+      let version = known.version(in: epoch, lineage: try tables.lineage(transaction)),
+      version > newest?.version ?? 0
+    {
+      newest = (version, known.isDeleted)
+    }
+    if let newest { return newest.isDeleted ? .mustNotExist : .version(newest.version) }
+    switch entry.parked?.reason {
+    case .conflict, .adopted: return .mustNotExist
+    default: return nil
+    }
   }
 
   private func acknowledged<T: Transaction & ~Copyable>(

@@ -5,8 +5,9 @@ import LMDB
 // Owners are written once, here, and never changed afterwards. (Contract section 3.)
 extension Area {
   /// Gives an unowned area its owner for ever, in the caller's transaction.
+  /// - Parameter client: the ID that the hub accepted for the account; nil: a pass registers its own.
   func bind(
-    to account: VerifiedAccount, _ transaction: inout WriteTransaction
+    to account: VerifiedAccount, client: UUID?, _ transaction: inout WriteTransaction
   ) throws {
     if let owner = try tables.owner(transaction) {
       guard owner == account.bytes else { throw StoreError.foreignArea }
@@ -16,53 +17,53 @@ extension Area {
     try tables.setOwner(account.bytes, &transaction)
     try tables.setNumber(
       .unownedThrough, try tables.number(.lastOrder, transaction), &transaction)
-    try takeClient(from: account, &transaction)
-  }
-
-  /// The client ID that the hub accepted for the account, or a new one that a pass registers.
-  func takeClient(
-    from account: VerifiedAccount, _ transaction: inout WriteTransaction
-  ) throws {
-    guard let client = account.clientTicket?.take() else { return }
-    try tables.setClient(ClientIdentity(id: client, isRegistered: true), &transaction)
+    if let client {
+      try tables.setClient(ClientIdentity(id: client, isRegistered: true), &transaction)
+    }
   }
 
   func requireActive<T: Transaction & ~Copyable>(_ transaction: borrowing T) throws {
     switch try tables.state(transaction) {
     case .active: return
-    case .frozen, .moved:
+    case .frozen:
       throw StoreError(
-        .moved, "the unowned area is adopted: use the profile that the adoption returned")
+        .moved,
+        "the unowned area is being adopted: repeat the adoption of its account, or withdraw it")
+    case .moved: throw StoreError.movedArea
+    case .erased: throw StoreError.erasedArea
+    }
+  }
+
+  /// The adoption that an account's call would begin or go on with.
+  /// - Throws: `alreadyAdopted` when another account has begun one.
+  func adoption(
+    by account: VerifiedAccount
+  ) throws -> (adoption: AreaState.Adoption, state: AreaState) {
+    let state = try read { try tables.state($0) }
+    switch state {
+    case .active: return (AreaState.Adoption(account: account.bytes, id: UUID()), state)
+    case .frozen(let adoption), .moved(let adoption):
+      guard adoption.account == account.bytes else { throw StoreError.adoptedByAnother }
+      return (adoption, state)
     case .erased: throw StoreError.erasedArea
     }
   }
 
   /// Freezes an unowned area for one account: from then on its enqueues throw `moved`.
-  /// - Returns: the adoption that holds, an earlier one of the same account included.
-  func freeze(
-    for account: VerifiedAccount, adoption id: UUID
-  ) throws -> AreaState.Adoption {
+  package func freeze(for adoption: AreaState.Adoption) throws {
     try writeBlocking { transaction in
       guard try tables.owner(transaction) == nil else { throw StoreError.foreignArea }
       switch try tables.state(transaction) {
-      case .active:
-        let adoption = AreaState.Adoption(account: account.bytes, id: id)
-        try tables.setState(.frozen(adoption), &transaction)
-        return adoption
-      case .frozen(let adoption), .moved(let adoption):
-        guard adoption.account == account.bytes else {
-          throw StoreError(
-            .alreadyAdopted,
-            "another account has adopted this unowned data, or is adopting it")
-        }
-        return adoption
+      case .active: try tables.setState(.frozen(adoption), &transaction)
+      case .frozen(adoption), .moved(adoption): return
+      case .frozen, .moved: throw StoreError.adoptedByAnother
       case .erased: throw StoreError.erasedArea
       }
     }
   }
 
   /// Undoes a freeze whose content was never taken over.
-  func thaw() throws {
+  package func thaw() throws {
     try writeBlocking { transaction in
       guard case .frozen = try tables.state(transaction) else { return }
       try tables.setState(.active, &transaction)
@@ -70,12 +71,13 @@ extension Area {
   }
 
   /// The last step of an adoption, repeatable.
-  func markMoved(_ adoption: AreaState.Adoption) throws {
+  package func markMoved(_ adoption: AreaState.Adoption) throws {
     try writeBlocking { try tables.setState(.moved(adoption), &$0) }
   }
 
+  /// Whether this area has taken over the content, also if it was erased since.
   func hasAdopted(_ adoption: UUID) throws -> Bool {
-    try read { try $0.contains(adoption, in: tables.adoptions) }
+    try readState { try $0.contains(adoption, in: tables.adoptions) }
   }
 
   /// Takes over records and outbox of a frozen area, and runs the app's closure, all in one
@@ -94,13 +96,20 @@ extension Area {
       try source.read { content in
         try content.scan(source.tables.outbox) { key, bytes in
           var entry = try OutboxEntry(order: key.loadBigEndian(), bytes: bytes)
-          guard try transaction.value(of: entry.mutation, in: tables.mutations) == nil else {
-            return .next
-          }
           let isFirst = previous[entry.record] == nil
+          switch try familiarity(of: entry, transaction) {
+          case .new: break
+          case .same: return .next
+          case .reused:
+            entry.mutation = UUID()
+            entry.isCallerGiven = false
+            entry.parked = Parked(reason: .adopted, code: HubCode.mutationReused.rawValue)
+          }
           // Adopting never overwrites what the account already has at the hub.
           entry.base = previous[entry.record].map { .mutation($0) } ?? .mustNotExist
-          if isFirst, hadEdits.contains(entry.record) { entry.parked = Parked(reason: .adopted) }
+          if isFirst, hadEdits.contains(entry.record), entry.parked == nil {
+            entry.parked = Parked(reason: .adopted)
+          }
           previous[entry.record] = entry.mutation
           entry.stamp = adoption.account
           entry.order = try tables.number(.lastOrder, transaction) + 1
@@ -122,6 +131,30 @@ extension Area {
     }
   }
 
+  private enum Familiarity {
+    case new
+    /// The app has enqueued it in both areas, as it does after a crash with what is left.
+    case same
+    /// The same UUID stands for another change here; both are kept.
+    case reused
+  }
+
+  private func familiarity(
+    of entry: OutboxEntry, _ transaction: borrowing WriteTransaction
+  ) throws -> Familiarity {
+    switch try transaction.value(of: entry.mutation, in: tables.mutations) {
+    case nil: return .new
+    case .settled: return .same
+    case .waiting(let order):
+      guard let known = try self.entry(order, transaction) else {
+        throw StoreError.damaged("outbox")
+      }
+      let isSame =
+        known.kind == entry.kind && known.record == entry.record && known.payload == entry.payload
+      return isSame ? .same : .reused
+    }
+  }
+
   private func editedRecords<T: Transaction & ~Copyable>(
     _ transaction: borrowing T
   ) throws -> Set<RecordID> {
@@ -134,14 +167,21 @@ extension Area {
   }
 
   /// Writes `erased`, which every later transaction of any process reads and throws on.
-  func markErased() throws {
-    try environment.writeBlocking { try tables.setState(.erased, &$0) }
+  /// - Parameter requireNothing: sees what is pending, in the same transaction.
+  package func markErased(
+    _ requireNothing: (PendingSummary) throws -> Void = { _ in }
+  ) throws {
+    try writeBlocking { transaction in
+      try requireNothing(try pendingSummary(transaction))
+      try tables.setState(.erased, &transaction)
+    }
   }
 
   /// How much there is in an unowned area.
   func unownedSummary() throws -> UnownedSummary {
-    let appTables = try environment.tableNames().filter { $0.hasPrefix(AreaTables.appPrefix) }
-      .map { try environment.table($0, key: BytesCodec.self, value: BytesCodec.self) }
+    let appTables = try appTableNames().map {
+      try appTable($0, key: BytesCodec.self, value: BytesCodec.self)
+    }
     return try read { transaction in
       let totals = try tables.totals(transaction)
       var appEntries = 0
@@ -152,4 +192,19 @@ extension Area {
         payloadByteCount: Int(clamping: totals.payloadByteCount))
     }
   }
+
+  /// The names of the app's own tables, without their prefix.
+  func appTableNames() throws -> [String] {
+    try Self.storage {
+      try environment.tableNames().filter { $0.hasPrefix(AreaTables.appPrefix) }
+        .map { String($0.dropFirst(AreaTables.appPrefix.count)) }
+    }
+  }
+}
+
+extension StoreError {
+  static let movedArea = StoreError(
+    .moved, "the unowned area was adopted: use the profile that the adoption returned")
+  static let adoptedByAnother = StoreError(
+    .alreadyAdopted, "another account has adopted this unowned data, or is adopting it")
 }

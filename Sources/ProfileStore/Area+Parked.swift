@@ -17,10 +17,12 @@ extension Area {
     return entry
   }
 
-  /// Sends it again under a new UUID, from its place, before its followers.
+  /// Sends it again under a new UUID, from its place, before its followers; where it is the newest
+  /// edit of its record, that is what is shown from now on.
   /// - Parameter base: nil keeps the base that it has.
   func retry(
-    _ mutation: UUID, base: Mutation.Base?, newID: UUID, _ transaction: inout WriteTransaction
+    _ mutation: UUID, base: Mutation.Base?, newID: UUID, keepsRecords: Bool,
+    _ transaction: inout WriteTransaction
   ) throws {
     let old = try parkedEntry(mutation, transaction)
     var entry = old
@@ -37,6 +39,9 @@ extension Area {
     }
     try transaction.put(.waiting(order: entry.order), for: newID, in: tables.mutations)
     try update(entry, wasParked: true, &transaction)
+    if keepsRecords, try orders(of: entry.record, transaction).last == entry.order {
+      try showLocally(entry, &transaction)
+    }
   }
 
   /// Gives a parked mutation up; its followers go on.
@@ -64,6 +69,16 @@ extension Area {
     if keepsRecords { try showHubVersion(of: entry.record, &transaction) }
   }
 
+  /// Whether the hub has, or had, the record, by what it sent or acknowledged.
+  private func isAtHub<T: Transaction & ~Copyable>(
+    _ record: RecordID, _ transaction: borrowing T
+  ) throws -> Bool {
+    try transaction.contains(record, in: tables.metadata)
+      || transaction.contains(record, in: tables.unpulled)
+      || transaction.contains(record, in: tables.beside)
+      || transaction.value(of: record, in: tables.records)?.version != nil
+  }
+
   /// Removes a parked mutation and every earlier one of its record.
   /// - Returns: true when the new mutation is a delete of a record that the hub never had, which
   ///   makes both superfluous.
@@ -77,13 +92,16 @@ extension Area {
     }
     let orders = try orders(of: parked.record, transaction)
     let entries = try orders.compactMap { try entry($0, transaction) }
-    // Only what was certainly never applied: an unanswered mutation may have reached the hub.
+    // Only what was certainly never applied: an unanswered mutation may have reached the hub, and
+    // an acknowledged one did.
     let isUnknownToHub =
-      try transaction.value(of: parked.record, in: tables.metadata) == nil
+      try !isAtHub(parked.record, transaction)
       && parked.parked?.current == nil
       && entries.allSatisfy { $0.firstSent == nil || $0.parked != nil }
       && entries.last?.order == parked.order
-    for entry in entries where entry.order <= parked.order {
+    for order in orders where order <= parked.order {
+      // Read anew: the removal of the one before has rewritten its base.
+      guard let entry = try entry(order, transaction) else { throw StoreError.damaged("outbox") }
       try rebase(followersOf: entry, onto: entry.base, &transaction)
       try remove(entry, &transaction)
     }

@@ -4,47 +4,58 @@ import LMDB
 
 // The built-in record table, where the area keeps the app's records (managed mode).
 extension Area {
-  /// Shows an edit locally; the hub's version goes beside it until the edit is settled.
+  /// Shows an edit locally; the hub's version goes beside it until the edit is settled. The table
+  /// holds live records only: a delete takes the row out.
   func showLocally(_ entry: OutboxEntry, _ transaction: inout WriteTransaction) throws {
     let current = try transaction.value(of: entry.record, in: tables.records)
     if let current, !current.isLocal {
       try transaction.put(current, for: entry.record, in: tables.beside)
     }
-    try transaction.put(
-      StoredRecord(version: current?.version, isLocal: true, payload: entry.payload),
-      for: entry.record, in: tables.records)
+    try showEdit(entry, &transaction)
   }
 
-  /// After the last edit of a record has gone: the hub's version in place. While others wait it
-  /// stays beside, and the newest of them is what is shown.
+  private func showEdit(_ entry: OutboxEntry, _ transaction: inout WriteTransaction) throws {
+    guard entry.payload != nil else {
+      try transaction.delete(entry.record, in: tables.records)
+      return
+    }
+    let version =
+      try transaction.value(of: entry.record, in: tables.records)?.version
+      ?? transaction.value(of: entry.record, in: tables.beside)?.version
+    try transaction.put(
+      StoredRecord(version: version, isLocal: true, payload: entry.payload), for: entry.record,
+      in: tables.records)
+  }
+
+  /// After an edit of a record has gone: the hub's version in place. While others wait it stays
+  /// beside, and the newest of them is what is shown.
   func showHubVersion(of record: RecordID, _ transaction: inout WriteTransaction) throws {
+    let row = try transaction.value(of: record, in: tables.records)
     if let newest = try orders(of: record, transaction).last.flatMap({ try entry($0, transaction) })
     {
-      let current = try transaction.value(of: record, in: tables.records)
-      try transaction.put(
-        StoredRecord(version: current?.version, isLocal: true, payload: newest.payload),
-        for: record, in: tables.records)
+      // A row that is not local is the hub's version already, and no edit covers it.
+      if row == nil || row?.isLocal == true { try showEdit(newest, &transaction) }
       return
     }
     let beside = try transaction.value(of: record, in: tables.beside)
     try transaction.delete(record, in: tables.beside)
     if let beside, beside.payload != nil {
       try transaction.put(beside, for: record, in: tables.records)
-    } else if beside != nil {
-      try transaction.delete(record, in: tables.records)
-    } else if try transaction.value(of: record, in: tables.records)?.isLocal == true {
-      // The hub never had it. A row that is not local was never covered by the edit: it stays.
+    } else if beside != nil || row?.isLocal == true {
+      // Deleted at the hub, or the hub never had it.
       try transaction.delete(record, in: tables.records)
     }
   }
 
-  /// Takes in a version of the hub: in place, or beside an edit that waits.
+  /// Takes in a version of the hub: in place, or beside an edit that is shown while it waits.
   func takeIn(
     _ record: RecordID, version: UInt64, payload: Data?, isNewEpoch: Bool,
     _ transaction: inout WriteTransaction
   ) throws {
     let stored = StoredRecord(version: version, isLocal: false, payload: payload)
-    if try hasEdit(of: record, transaction) {
+    // An adopted edit of a record that the hub has is not shown before the person has decided.
+    let isCovered = try transaction.value(of: record, in: tables.records)?.isLocal ?? true
+    if isCovered, try hasEdit(of: record, transaction) {
       let beside = try transaction.value(of: record, in: tables.beside)
       if !isNewEpoch, let known = beside?.version, known > version { return }
       try transaction.put(stored, for: record, in: tables.beside)
@@ -59,18 +70,25 @@ extension Area {
   func settleLocally(
     _ entry: OutboxEntry, version: UInt64, _ transaction: inout WriteTransaction
   ) throws {
-    let beside = try transaction.value(of: entry.record, in: tables.beside)
-    let isOvertaken = beside?.version.map { $0 > version } ?? false
-    let acknowledged = StoredRecord(version: version, isLocal: false, payload: entry.payload)
-    if try hasEdit(of: entry.record, transaction) {
-      if !isOvertaken { try transaction.put(acknowledged, for: entry.record, in: tables.beside) }
-      if var current = try transaction.value(of: entry.record, in: tables.records) {
-        current.version = version
-        try transaction.put(current, for: entry.record, in: tables.records)
+    let row = try transaction.value(of: entry.record, in: tables.records)
+    let isWaiting = try hasEdit(of: entry.record, transaction)
+    let known = [
+      try transaction.value(of: entry.record, in: tables.beside)?.version,
+      row?.isLocal == false ? row?.version : nil,
+    ].compactMap { $0 }.max()
+    if known.map({ $0 <= version }) ?? true {
+      let acknowledged = StoredRecord(version: version, isLocal: false, payload: entry.payload)
+      if isWaiting, row?.isLocal == false {
+        try takeIn(
+          entry.record, version: version, payload: entry.payload, isNewEpoch: false, &transaction)
+      } else {
+        try transaction.put(acknowledged, for: entry.record, in: tables.beside)
       }
-      return
     }
-    if !isOvertaken { try transaction.put(acknowledged, for: entry.record, in: tables.beside) }
-    try showHubVersion(of: entry.record, &transaction)
+    guard isWaiting else { return try showHubVersion(of: entry.record, &transaction) }
+    if var row, row.isLocal {
+      row.version = version
+      try transaction.put(row, for: entry.record, in: tables.records)
+    }
   }
 }

@@ -97,7 +97,11 @@ extension Area {
   ) throws {
     try rebase(followersOf: entry, onto: .version(version), &transaction)
     try remove(entry, &transaction)
-    if policy.keepsRecords { try settleLocally(entry, version: version, &transaction) }
+    if policy.keepsRecords {
+      try settleLocally(entry, version: version, &transaction)
+    } else {
+      try transaction.put([], for: entry.record, in: tables.unpulled)
+    }
     let counter = try tables.number(.lastAcknowledged, transaction) + 1
     try tables.setNumber(.lastAcknowledged, counter, &transaction)
     try transaction.put(

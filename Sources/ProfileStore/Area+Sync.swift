@@ -177,6 +177,8 @@ extension Area {
       try takeIn(
         change.record, version: change.version, payload: change.payload,
         isNewEpoch: known.map { $0.epoch != epoch } ?? false, &transaction)
+    } else {
+      try transaction.delete(change.record, in: tables.unpulled)
     }
   }
 

@@ -12,17 +12,21 @@ package final class Area: Sendable {
   package let directory: String
   package let environment: Environment
   let tables: AreaTables
+  /// The data file as it was found at open.
+  private let file: FileIdentity
   /// Held shared while this process has the area open, so that nobody removes its files.
   private let holder: Mutex<FileLock?>
   package let passes: PassQueue
 
   private init(
-    id: AreaID, directory: String, environment: Environment, tables: AreaTables, holder: FileLock?
+    id: AreaID, directory: String, environment: Environment, tables: AreaTables,
+    file: FileIdentity, holder: FileLock?
   ) {
     self.id = id
     self.directory = directory
     self.environment = environment
     self.tables = tables
+    self.file = file
     self.holder = Mutex(holder)
     passes = PassQueue(lockFile: directory + "/pass.lock")
   }
@@ -32,21 +36,27 @@ package final class Area: Sendable {
 
   /// Opens an area that exists.
   /// - Throws: `damaged` when it is not the area that its directory names, `newerFormat`, `storage`.
-  static func open(
+  package static func open(
     _ id: AreaID, directory: String, limits: StoreLimits, access: Environment.Access = .write
   ) throws -> Area {
     let environment = try openEnvironment(at: directory, limits: limits, access: access)
+    // The first opener in a process decides what the environment may do.
+    guard access == .read || environment.configuration.access != .read else {
+      throw StoreError.openForInspection
+    }
     return try open.withLock { open in
       if let area = open[ObjectIdentifier(environment)]?.area { return area }
-      let tables = try AreaTables(environment)
-      guard let identity = try environment.read({ try tables.identity($0) }), identity.area == id
-      else { throw StoreError.damaged("identity of an area") }
+      let tables = try storage {
+        try AreaTables.requireReadable(environment, as: id)
+        return try AreaTables(environment)
+      }
       let holder = access == .read ? nil : try FileLock.shared(directory + "/holders.lock")
       let area = Area(
-        id: id, directory: directory, environment: environment, tables: tables, holder: holder)
+        id: id, directory: directory, environment: environment, tables: tables,
+        file: try Files.identity(of: directory), holder: holder)
       open = open.filter { $0.value.area != nil }
       open[ObjectIdentifier(environment)] = WeakArea(area: area)
-      if access != .read { try area.noticeCopy() }
+      if access != .read { try storage { try area.noticeCopy() } }
       return area
     }
   }
@@ -66,34 +76,42 @@ package final class Area: Sendable {
   }
 
   /// Makes an area under a temporary name and moves it into place whole.
-  /// - Parameter fill: writes the owner and whatever else belongs to its first transaction.
+  /// - Parameters:
+  ///   - made: called when it is whole and not in place yet.
+  ///   - fill: writes the owner and whatever else belongs to its first transaction.
   static func create(
-    _ id: AreaID, directory: String, limits: StoreLimits, createdAt: Date,
+    _ id: AreaID, directory: String, limits: StoreLimits, createdAt: Date, made: () -> Void,
     fill: (AreaTables, inout WriteTransaction) throws -> Void
   ) throws {
     let making = directory + ".making"
-    if FileManager.default.fileExists(atPath: making) {
-      try Files.remove(making)
-    }
+    try Files.makeDirectory((directory as NSString).deletingLastPathComponent)
+    if Files.exists(making) { try Files.remove(making) }
     try Files.makeDirectory(making)
     let environment = try openEnvironment(at: making, limits: limits, access: .createOrWrite)
-    let tables = try AreaTables(environment)
-    try environment.writeBlocking { transaction in
-      try tables.setIdentity(AreaIdentity(area: id, createdAt: createdAt), &transaction)
-      try tables.setFile(try Files.identity(of: making), &transaction)
-      try tables.setClient(ClientIdentity(id: UUID(), isRegistered: false), &transaction)
-      try fill(tables, &transaction)
+    try storage {
+      let tables = try AreaTables(environment)
+      try environment.writeBlocking { transaction in
+        try tables.setIdentity(AreaIdentity(area: id, createdAt: createdAt), &transaction)
+        try tables.setFile(try Files.identity(of: making), &transaction)
+        try tables.setClient(ClientIdentity(id: UUID(), isRegistered: false), &transaction)
+        try fill(tables, &transaction)
+      }
+      try environment.close()
     }
-    try environment.close()
+    try Files.flush(making)
+    made()
     try Files.rename(making, to: directory)
   }
 
   /// A copy of the data file must not speak for the original: it becomes a client of its own.
   private func noticeCopy() throws {
-    let now = try Files.identity(of: directory)
-    let (stored, state) = try environment.read { (try tables.file($0), try tables.state($0)) }
-    guard stored != now, state != .erased else { return }
+    func isCopy<T: Transaction & ~Copyable>(_ transaction: borrowing T) throws -> Bool {
+      try tables.file(transaction) != file && tables.state(transaction) != .erased
+    }
+    guard try environment.read({ try isCopy($0) }) else { return }
     try environment.writeBlocking { transaction in
+      // Another process may have noticed it first.
+      guard try isCopy(transaction) else { return }
       let known = try tables.cursor(.highWater, transaction)?.sequence ?? 0
       try tables.setClient(ClientIdentity(id: UUID(), isRegistered: false), &transaction)
       try updateEntries(&transaction) { entry in
@@ -101,30 +119,44 @@ package final class Area: Sendable {
         entry.firstSent = known
         return true
       }
-      try tables.setFile(now, &transaction)
+      try tables.setFile(file, &transaction)
     }
   }
 
-  /// Closes the area at a path in this process: its holders' next transaction throws `erased`.
-  static func release(_ directory: String) throws {
+  /// Closes the area in a directory in this process: its holders' next transaction throws `erased`.
+  /// - Returns: false when a reader of this process is inside and does not end.
+  static func release(_ directory: String) throws -> Bool {
+    // By device and inode, since a store can be reached by several paths.
+    let file = try Files.identity(of: directory)
     let area = open.withLock { open in
-      open.values.compactMap(\.area).first { $0.directory == directory }
+      open.values.compactMap(\.area).first { $0.file == file && !$0.environment.isClosed }
     }
-    guard let area else { return }
-    try area.environment.close()
+    guard let area else { return true }
+    do {
+      try area.environment.close()
+    } catch {
+      guard error.code == .busy else { throw translated(error) }
+      return false
+    }
     area.holder.withLock { $0 = nil }
+    return true
   }
 
   // MARK: Transactions
 
   /// Reads the area as it is now; an erased one throws.
   package func read<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
-    try storage {
+    try Self.storage {
       try environment.read { transaction in
         try requireNotErased(transaction)
         return try body(transaction)
       }
     }
+  }
+
+  /// Reads what the area says of itself, an erased one too.
+  func readState<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
+    try Self.storage { try environment.read(body) }
   }
 
   /// Writes the area; concurrent writes share a commit. An erased one throws.
@@ -137,13 +169,13 @@ package final class Area: Sendable {
         return try body(&transaction)
       }
     } catch {
-      throw translated(error)
+      throw Self.translated(error)
     }
   }
 
   /// Writes the area, blocking: for the registry's own queue.
-  func writeBlocking<R>(_ body: (inout WriteTransaction) throws -> R) throws -> R {
-    try storage {
+  package func writeBlocking<R>(_ body: (inout WriteTransaction) throws -> R) throws -> R {
+    try Self.storage {
       try environment.writeBlocking { transaction in
         try requireNotErased(transaction)
         return try body(&transaction)
@@ -155,7 +187,17 @@ package final class Area: Sendable {
     if try tables.state(transaction) == .erased { throw StoreError.erasedArea }
   }
 
-  private func storage<R>(_ body: () throws -> R) throws -> R {
+  /// Opens one of the app's own tables, made on first use.
+  func appTable<K, V>(_ name: String, key: K.Type, value: V.Type) throws -> Table<K, V> {
+    precondition(
+      (1...200).contains(name.utf8.count),
+      "ProfileStore: the name of an app's table has 1 to 200 bytes")
+    return try Self.storage {
+      try environment.table(AreaTables.appPrefix + name, key: key, value: value)
+    }
+  }
+
+  static func storage<R>(_ body: () throws -> R) throws -> R {
     do {
       return try body()
     } catch {
@@ -163,11 +205,14 @@ package final class Area: Sendable {
     }
   }
 
-  private func translated(_ error: any Error) -> any Error {
+  private static func translated(_ error: any Error) -> any Error {
     guard let error = error as? LMDBError else { return error }
+    switch error.code {
     // Erasing closes the environment of this process once `erased` is on disk.
-    if error.code == .closed { return StoreError.erasedArea }
-    return StoreError(.storage, "the area could not be read or written", cause: error)
+    case .closed: return StoreError.erasedArea
+    case .badForm: return StoreError.damaged("data", cause: error)
+    default: return StoreError(.storage, "the area could not be read or written", cause: error)
+    }
   }
 
   /// The owner's bytes, or nil. It can be set once and never changes afterwards.

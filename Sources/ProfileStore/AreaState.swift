@@ -2,7 +2,7 @@ public import Foundation
 import LMDB
 
 /// What an area says of itself, beside its owner.
-enum AreaState: Sendable, Hashable {
+package enum AreaState: Sendable, Hashable {
   /// Open for its owner, or for the signed-out person.
   case active
   /// Being adopted: enqueues throw `moved`, another account gets `alreadyAdopted`.
@@ -13,11 +13,16 @@ enum AreaState: Sendable, Hashable {
   case erased
 
   /// One adoption of an unowned area.
-  struct Adoption: Sendable, Hashable {
+  package struct Adoption: Sendable, Hashable {
     /// Bytes of the adopting account.
-    var account: Data
+    package var account: Data
     /// The adoption's UUID, which the adopting area records.
-    var id: UUID
+    package var id: UUID
+
+    package init(account: Data, id: UUID) {
+      self.account = account
+      self.id = id
+    }
   }
 
   var encoded: [UInt8] {

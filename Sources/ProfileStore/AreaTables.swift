@@ -24,6 +24,9 @@ struct AreaTables: Sendable {
   let brought: Table<RecordIDCodec, BytesCodec>
   /// record → what the hub lost with an epoch.
   let lost: Table<RecordIDCodec, MetadataCodec>
+  /// record: the hub has acknowledged a mutation of it, and no pull has brought it since. Only where
+  /// the app keeps the records itself; else their own rows say it.
+  let unpulled: Table<RecordIDCodec, BytesCodec>
   /// adoption UUID → receipt.
   let adoptions: Table<UUIDCodec, AdoptionReceiptCodec>
 
@@ -42,12 +45,30 @@ struct AreaTables: Sendable {
       "acknowledged", key: UInt64Codec.self, value: AcknowledgedCodec.self)
     brought = try environment.table("brought", key: RecordIDCodec.self, value: BytesCodec.self)
     lost = try environment.table("lost", key: RecordIDCodec.self, value: MetadataCodec.self)
+    unpulled = try environment.table("unpulled", key: RecordIDCodec.self, value: BytesCodec.self)
     adoptions = try environment.table(
       "adoptions", key: UUIDCodec.self, value: AdoptionReceiptCodec.self)
   }
 
   /// The prefix of the names of an app's own tables.
   static let appPrefix = "app."
+
+  /// Checks format and identity before anything else is looked at, or written where it is missing.
+  /// - Throws: `newerFormat`; `damaged` when it is not that area.
+  static func requireReadable(_ environment: Environment, as id: AreaID) throws {
+    let name = "values"
+    guard try environment.tableNames().contains(name) else {
+      throw StoreError.damaged("identity of an area")
+    }
+    let values = try environment.table(name, key: TextCodec.self, value: BytesCodec.self)
+    let identity: AreaIdentity? = try environment.read { transaction in
+      guard let bytes = try transaction.bytes(of: AreaKey.identity.rawValue, in: values) else {
+        return nil
+      }
+      return try AreaIdentity(bytes)
+    }
+    guard identity?.area == id else { throw StoreError.damaged("identity of an area") }
+  }
 }
 
 /// The single values of an area.

@@ -14,9 +14,36 @@ struct AreaIdentity: Sendable, Hashable {
   /// The format that this version writes. A store of a higher one is refused.
   static let format: UInt32 = 1
 
-  var format = AreaIdentity.format
   var area: AreaID
   var createdAt: Date
+
+  init(area: AreaID, createdAt: Date) {
+    self.area = area
+    self.createdAt = createdAt
+  }
+
+  /// Reads the stored form: the format first, since what follows it may have changed.
+  init(_ bytes: RawSpan) throws(StoreError) {
+    var reader = ByteReader(bytes, of: "identity of an area")
+    let format = try reader.readUInt32()
+    guard format <= Self.format else {
+      throw StoreError(
+        .newerFormat,
+        "the area has format \(format), this version reads up to \(Self.format): update the "
+          + "program")
+    }
+    area = AreaID(uuid: try reader.readUUID())
+    createdAt = Date(timeIntervalSince1970: Double(try reader.readUInt64()) / 1_000)
+    try reader.requireEnd()
+  }
+
+  var encoded: [UInt8] {
+    var writer = ByteWriter()
+    writer.write(Self.format)
+    writer.write(area.uuid)
+    writer.write(UInt64(max(0, createdAt.timeIntervalSince1970 * 1_000)))
+    return writer.bytes
+  }
 }
 
 /// The file in which an area lives; another one means a copy.
@@ -118,26 +145,14 @@ extension AreaTables {
   }
 
   func identity<T: Transaction & ~Copyable>(_ transaction: borrowing T) throws -> AreaIdentity? {
-    try read(.identity, transaction) { (reader) throws(StoreError) in
-      let format = try reader.readUInt32()
-      guard format <= AreaIdentity.format else {
-        throw StoreError(
-          .newerFormat,
-          "the area has format \(format), this version reads up to \(AreaIdentity.format): update "
-            + "the program")
-      }
-      return AreaIdentity(
-        format: format, area: AreaID(uuid: try reader.readUUID()),
-        createdAt: Date(timeIntervalSince1970: Double(try reader.readUInt64()) / 1_000))
+    guard let bytes = try transaction.bytes(of: AreaKey.identity.rawValue, in: values) else {
+      return nil
     }
+    return try AreaIdentity(bytes)
   }
 
   func setIdentity(_ identity: AreaIdentity, _ transaction: inout WriteTransaction) throws {
-    try write(.identity, &transaction) { writer in
-      writer.write(identity.format)
-      writer.write(identity.area.uuid)
-      writer.write(UInt64(max(0, identity.createdAt.timeIntervalSince1970 * 1_000)))
-    }
+    try transaction.put(identity.encoded, for: AreaKey.identity.rawValue, in: values)
   }
 
   func owner<T: Transaction & ~Copyable>(_ transaction: borrowing T) throws -> Data? {

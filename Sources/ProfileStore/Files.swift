@@ -2,18 +2,24 @@ import Foundation
 
 /// The file system, as far as a store touches it beside LMDB.
 enum Files {
+  /// Makes a directory unless it is there, and flushes the one above it.
   static func makeDirectory(_ path: String) throws(StoreError) {
-    guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
-      throw failure("make a directory", errno)
+    guard mkdir(path, 0o700) == 0 else {
+      let number = errno
+      guard number == EEXIST else { throw failure("make a directory", number) }
+      return
     }
+    try flush((path as NSString).deletingLastPathComponent)
   }
+
+  static func exists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
 
   /// Removes a directory and everything in it.
   static func remove(_ path: String) throws(StoreError) {
     do {
       try FileManager.default.removeItem(atPath: path)
     } catch {
-      if FileManager.default.fileExists(atPath: path) {
+      if exists(path) {
         throw StoreError(
           .storage, "cannot remove the files of an area: \(error.localizedDescription)")
       }

@@ -36,11 +36,12 @@ package final class PassQueue: Sendable {
 
     /// Lets the next one go on.
     package func end() {
-      let held = lock.withLock { lock in
+      let wasHeld = lock.withLock { lock in
         defer { lock = nil }
-        return lock
+        return lock != nil
       }
-      if held != nil { queue.release() }
+      // The file's lock is gone by now: whoever is next finds it free.
+      if wasHeld { queue.release() }
     }
   }
 

@@ -23,8 +23,10 @@ extension Profile {
     _ mutation: UUID, account: VerifiedAccount, base: Mutation.Base? = nil
   ) async throws -> UUID {
     let newID = UUID()
-    try await maintain(account) { area, _, transaction in
-      try area.retry(mutation, base: base, newID: newID, &transaction)
+    if let base { try Area.validate(base) }
+    try await maintain(account) { area, policy, transaction in
+      try area.retry(
+        mutation, base: base, newID: newID, keepsRecords: policy.keepsRecords, &transaction)
     }
     return newID
   }
@@ -47,17 +49,13 @@ extension Profile {
   ) async throws {
     try await maintain(account) { area, policy, transaction in
       let entry = try area.parkedEntry(mutation, transaction)
-      let current = entry.parked?.current
-      let earlier = try area.orders(of: entry.record, transaction).last { $0 < entry.order }
-        .flatMap { try area.entry($0, transaction) }
-      let base: Mutation.Base =
-        earlier.map { .mutation($0.mutation) }
-        ?? current.map { $0.isDeleted ? .mustNotExist : .version($0.version) } ?? .mustNotExist
+      let base = try area.decidedBase(of: entry, transaction)
       switch resolution {
       case .keepHub:
         try area.discard(mutation, keepsRecords: policy.keepsRecords, &transaction)
       case .keepLocal:
-        try area.retry(mutation, base: base, newID: UUID(), &transaction)
+        try area.retry(
+          mutation, base: base, newID: UUID(), keepsRecords: policy.keepsRecords, &transaction)
       case .merged(let payload):
         try area.merge(mutation, payload: payload, base: base, policy: policy, &transaction)
       }
@@ -66,7 +64,8 @@ extension Profile {
 
   /// Strikes caller-given UUIDs off: the app has them on its list no more, so they need not be
   /// remembered after they are settled.
-  public func strikeOff(_ mutations: [UUID], account: VerifiedAccount) async throws {
+  /// - Parameter account: the owner; nil for the signed-out area.
+  public func strikeOff(_ mutations: [UUID], account: VerifiedAccount?) async throws {
     try await maintain(account) { area, _, transaction in
       try area.strikeOff(mutations, &transaction)
     }
@@ -74,7 +73,8 @@ extension Profile {
 
   /// Strikes off all caller-given UUIDs but those still on the app's list: for the app's launch, after
   /// it has enqueued what is left.
-  public func strikeOff(allBut listed: [UUID], account: VerifiedAccount) async throws {
+  /// - Parameter account: the owner; nil for the signed-out area.
+  public func strikeOff(allBut listed: [UUID], account: VerifiedAccount?) async throws {
     try await maintain(account) { area, _, transaction in
       try area.strikeOff(allBut: Set(listed), &transaction)
     }
@@ -102,14 +102,17 @@ extension Profile {
   }
 
   private func maintain(
-    _ account: VerifiedAccount,
+    _ account: VerifiedAccount?,
     _ body: @escaping @Sendable (Area, StorePolicy, inout WriteTransaction) throws -> Void
   ) async throws {
     try await area.write { [area, policy = registry.policy] transaction in
-      guard let owner = try area.tables.owner(transaction) else {
-        throw StoreError(.notBound, "the area has no owner yet")
+      switch (try area.tables.owner(transaction), account) {
+      case (nil, nil): try area.requireActive(transaction)
+      case (nil, .some): throw StoreError.notBound
+      case (.some, nil): throw StoreError.accountRequired
+      case (let owner?, let account?):
+        guard owner == account.bytes else { throw StoreError.foreignArea }
       }
-      guard owner == account.bytes else { throw StoreError.foreignArea }
       try body(area, policy, &transaction)
     }
   }
@@ -118,14 +121,14 @@ extension Profile {
 extension Area {
   /// Another payload in the place of a parked mutation.
   func merge(
-    _ mutation: UUID, payload: Data, base: Mutation.Base, policy: StorePolicy,
+    _ mutation: UUID, payload: Data, base: Mutation.Base?, policy: StorePolicy,
     _ transaction: inout WriteTransaction
   ) throws {
     let newID = UUID()
     let old = try parkedEntry(mutation, transaction)
     try Self.validate(
       .put(old.record, payload), payloadByteCountMax: try payloadByteCountMax(transaction))
-    try retry(mutation, base: base, newID: newID, &transaction)
+    try retry(mutation, base: base, newID: newID, keepsRecords: false, &transaction)
     guard var entry = try entry(old.order, transaction) else { throw StoreError.damaged("outbox") }
     var totals = try tables.totals(transaction)
     totals.payloadByteCount -= UInt64(entry.payloadByteCount)

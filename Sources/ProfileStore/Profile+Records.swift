@@ -27,9 +27,11 @@ public struct Record: Sendable, Hashable {
 // Reading: while the session says the owner.
 extension Profile {
   /// The record, or nil when there is none or it is deleted.
-  /// - Throws: `notSignedIn`, `anotherAccountSignedIn`, `sessionUnknown`, `erased`, `storage`.
+  /// - Throws: `notSignedIn`, `anotherAccountSignedIn`, `sessionUnknown`; `adoptionUndecided`,
+  ///   `setAside`, `moved` for an unowned area; `badRecordID`, `erased`, `storage`.
   public func record(_ id: RecordID) throws -> Record? {
-    try area.read { transaction in
+    try Area.validate(id)
+    return try area.read { transaction in
       try requireReadable(transaction)
       guard let stored = try transaction.value(of: id, in: area.tables.records) else { return nil }
       return Self.record(id, stored)
@@ -46,8 +48,7 @@ extension Profile {
     var records: [Record] = []
     try area.read { transaction in
       try requireReadable(transaction)
-      let range: KeyRange<RecordID> = after.map { .after($0) } ?? prefix.map { .prefix($0) } ?? .all
-      try transaction.scan(area.tables.records, range) { key, value in
+      try transaction.scan(area.tables.records, Self.range(prefix, after)) { key, value in
         guard records.count < limit else { return .stop }
         let id = try RecordIDCodec.decode(key)
         if let prefix, !id.bytes.starts(with: prefix.bytes) { return .stop }
@@ -60,6 +61,14 @@ extension Profile {
     return records
   }
 
+  private static func range(_ prefix: RecordID?, _ after: RecordID?) -> KeyRange<RecordID> {
+    let prefix = prefix.flatMap { $0.bytes.isEmpty ? nil : $0 }
+    let after = after.flatMap { $0.bytes.isEmpty ? nil : $0 }
+    guard let after else { return prefix.map { .prefix($0) } ?? .all }
+    guard let prefix, after < prefix else { return .after(after) }
+    return .prefix(prefix)
+  }
+
   private static func record(_ id: RecordID, _ stored: StoredRecord) -> Record? {
     stored.payload.map {
       Record(id: id, payload: $0, version: stored.version, isPending: stored.isLocal)
@@ -70,11 +79,7 @@ extension Profile {
   /// the `saving` closures.
   /// - Parameter name: 1 to 200 bytes, the app's own name for it.
   public func table<K, V>(_ name: String, key: K.Type, value: V.Type) throws -> Table<K, V> {
-    do {
-      return try area.environment.table(AreaTables.appPrefix + name, key: key, value: value)
-    } catch let error as LMDBError {
-      throw StoreError(.storage, "the app's table cannot be opened", cause: error)
-    }
+    try area.appTable(name, key: key, value: value)
   }
 
   /// Lends a snapshot of the area, for the app's own tables.
@@ -127,6 +132,18 @@ extension Profile {
       try requireReadable(transaction)
       try transaction.scan(area.tables.acknowledged) { _, bytes in
         found.append(try AcknowledgedCodec.decode(bytes))
+        return .next
+      }
+    }
+    return found
+  }
+
+  /// What adoptions have brought into this area.
+  public func adoptionReceipts() throws -> [AdoptionReceipt] {
+    var found: [AdoptionReceipt] = []
+    try area.read { transaction in
+      try transaction.scan(area.tables.adoptions) { _, bytes in
+        found.append(try AdoptionReceiptCodec.decode(bytes))
         return .next
       }
     }

@@ -1,6 +1,7 @@
 import Foundation
 import HubProtocol
 public import LMDB
+import Synchronization
 
 /// An open area, as the app holds it.
 ///
@@ -12,8 +13,10 @@ public final class Profile: Sendable {
   /// The store that it belongs to.
   public let registry: ProfileRegistry
   private let ownSession: (any AccountSession)?
+  /// The sign-in whose reads the registry knows of; 0: none.
+  private let seenGeneration = Atomic<UInt64>(0)
 
-  init(area: Area, registry: ProfileRegistry, session: (any AccountSession)?) {
+  package init(area: Area, registry: ProfileRegistry, session: (any AccountSession)?) {
     self.area = area
     self.registry = registry
     ownSession = session
@@ -100,7 +103,11 @@ public final class Profile: Sendable {
       try Area.validate(mutation, payloadByteCountMax: StoreLimits.payloadByteCountCeiling)
     }
     try area.read { try requireWritable(account, session, $0) }
-    if let account { try await registry.noticeSignIn(of: account) }
+    if let account {
+      try await registry.noticeSignIn(of: account, in: session)
+    } else {
+      try await registry.noticeSeenSignIns()
+    }
     return try await area.write { [area, policy = registry.policy] transaction in
       try self.requireWritable(account, session, transaction)
       let receipts = try mutations.map {
@@ -113,35 +120,29 @@ public final class Profile: Sendable {
     }
   }
 
+  /// The session is asked last, so that nothing comes between its answer and the commit.
   private func requireWritable<T: Transaction & ~Copyable>(
     _ account: VerifiedAccount?, _ session: any AccountSession, _ transaction: borrowing T
   ) throws {
-    let owner = try area.tables.owner(transaction)
-    if let account {
-      try ProfileRegistry.require(account, in: session)
-      guard let owner else {
-        throw StoreError(.notBound, "the area has no owner yet: bind it to the account first")
-      }
-      guard owner == account.bytes else { throw StoreError.foreignArea }
-      return
-    }
-    guard owner == nil else {
-      throw StoreError(
-        .accountRequired, "the area has an owner: pass the account that the change belongs to")
-    }
+    guard session.state != .unknown else { throw StoreError.sessionUnknown }
     try area.requireActive(transaction)
-    try requireNobody()
-    // Two guests' data must not mix, also not through a profile that was opened earlier.
-    if try registry.index.row(id)?.state != .unowned {
+    guard let owner = try area.tables.owner(transaction) else {
+      guard account == nil else { throw StoreError.notBound }
+      return try requireCurrentUnowned()
+    }
+    guard let account else { throw StoreError.accountRequired }
+    guard owner == account.bytes else { throw StoreError.foreignArea }
+    try ProfileRegistry.require(account, in: session)
+  }
+
+  /// Two guests' data must not mix, also not through a profile that was opened earlier.
+  private func requireCurrentUnowned() throws {
+    guard try registry.index.unowned() == id else {
       throw StoreError(
         .setAside, "this unowned area was set aside: ask unownedProfile() for the current one")
     }
-    if try registry.index.undecided() != nil {
-      throw StoreError(
-        .adoptionUndecided,
-        "somebody signed in and decided nothing about the unowned data: adopt it, set it aside "
-          + "or keep it")
-    }
+    guard try registry.index.undecided() == nil else { throw StoreError.undecided(nil) }
+    try requireNobody()
   }
 
   /// Only the registry's session decides *nobody*.
@@ -159,8 +160,8 @@ public final class Profile: Sendable {
   /// Reads are for whoever is signed in: a handle of somebody who signed out throws.
   func requireReadable<T: Transaction & ~Copyable>(_ transaction: borrowing T) throws {
     guard let owner = try area.tables.owner(transaction) else {
-      if case .moved = try area.tables.state(transaction) { throw StoreError.unknownArea }
-      return try requireNobody()
+      if case .moved = try area.tables.state(transaction) { throw StoreError.movedArea }
+      return try requireCurrentUnowned()
     }
     switch session.state {
     case .unknown: throw StoreError.sessionUnknown
@@ -171,6 +172,9 @@ public final class Profile: Sendable {
         throw StoreError(
           .anotherAccountSignedIn, "another account is signed in: use that account's profile")
       }
+      guard seenGeneration.exchange(signedIn.generation, ordering: .relaxed) != signedIn.generation
+      else { return }
+      registry.signIns.withLock { $0.see(owner, signedIn.generation) }
     }
   }
 }

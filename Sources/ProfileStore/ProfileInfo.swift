@@ -1,6 +1,7 @@
 public import Foundation
 import HubProtocol
 import LMDB
+import Synchronization
 
 /// One profile of a store, as a list shows it. No payload and no record ID is in it.
 public struct ProfileInfo: Sendable {
@@ -64,7 +65,7 @@ extension ProfileInfo {
   /// Reads what an area says of itself, whatever its state. Only the registry knows `setAside`.
   init(reading area: Area) throws {
     let tables = area.tables
-    self = try area.environment.read { transaction in
+    self = try area.readState { transaction in
       let owner = try tables.owner(transaction)
       var info = ProfileInfo(area: area.id, state: owner == nil ? .unowned : .owned)
       info.createdAt = try tables.identity(transaction)?.createdAt
@@ -145,7 +146,12 @@ extension ProfileRegistry {
   /// such. Needs no session; opens one environment after the other.
   public func profiles() async throws -> [ProfileInfo] {
     try await onQueue { [self] in
-      try ProfileInfo.all(in: directory.path, index: index, open: open)
+      let unsettled = unsettled.withLock { $0 }
+      return try ProfileInfo.all(in: directory.path, index: index, open: open).map { info in
+        var info = info
+        info.failure = info.failure ?? unsettled[info.area]
+        return info
+      }
     }
   }
 }

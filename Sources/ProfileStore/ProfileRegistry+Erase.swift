@@ -14,17 +14,17 @@ extension ProfileRegistry {
     _ account: VerifiedAccount, discardingPending: Bool = false
   ) async throws {
     try await locked { [self] in
-      guard let area = try openOwned(account) else {
-        throw StoreError(.unknownAccount, "this store has no profile of that account")
-      }
+      guard let area = try openOwned(account) else { throw StoreError.unknownAccount }
+      let check = Self.requireNothingPending(unless: discardingPending)
+      try check(try area.read { try area.pendingSummary($0) })
       try withdrawFreezes(naming: account)
-      try requireNothingPending(area, discardingPending)
-      try erase(area, account: account.bytes)
+      try erase(area, account: account.bytes, check)
     }
   }
 
   /// Erases an unowned area by name: the current one, one set aside, or one that was adopted.
-  /// - Throws: `unknownArea`; `ownedByAnotherAccount` when it has an owner; `pendingMutations`.
+  /// - Throws: `unknownArea`; `ownedByAnotherAccount` when it has an owner; `alreadyAdopted` while an
+  ///   adoption of it is open; `pendingMutations`.
   public func eraseUnowned(_ area: AreaID, discardingPending: Bool = false) async throws {
     try await locked { [self] in
       guard let row = try index.row(area) else { throw StoreError.unknownArea }
@@ -35,63 +35,73 @@ extension ProfileRegistry {
           .alreadyAdopted, "an adoption of this area is open: repeat or withdraw it first")
       }
       // What was adopted lives in the account's area.
-      if row.state != .moved { try requireNothingPending(unowned, discardingPending) }
-      try erase(unowned, account: nil)
+      let check = Self.requireNothingPending(unless: discardingPending || row.state == .moved)
+      try erase(unowned, account: nil, check)
       if row.state == .unowned { try index.write { $0.setUndecided(nil) } }
     }
   }
 
-  private func requireNothingPending(_ area: Area, _ discarding: Bool) throws {
-    let pending = try area.read { try area.pendingSummary($0) }
-    guard discarding || pending.isEmpty else {
-      throw StoreError(
-        .pendingMutations,
-        "\(pending.count) changes have not reached the hub, \(pending.parked) of them parked: "
-          + "synchronize first, or erase with discardingPending: true", pending: pending)
+  private static func requireNothingPending(
+    unless discarding: Bool
+  ) -> (PendingSummary) throws -> Void {
+    { pending in
+      guard discarding || pending.isEmpty else {
+        throw StoreError(
+          .pendingMutations,
+          "\(pending.count) changes have not reached the hub, \(pending.parked) of them parked: "
+            + "synchronize first, or erase with discardingPending: true", pending: pending)
+      }
     }
   }
 
   private func withdrawFreezes(naming account: VerifiedAccount) throws {
     for (id, intent) in try index.snapshot().intents
     where intent.kind == .adopt && intent.account == account.bytes {
-      try withdraw(try open(id))
+      guard let adoption = intent.adoption else { continue }
+      try withdraw(
+        try open(id), AreaState.Adoption(account: account.bytes, id: adoption))
     }
   }
 
-  private func erase(_ area: Area, account: Data?) throws {
-    try index.write { $0.setIntent(area.id, Intent(kind: .erase, account: account)) }
-    try area.markErased()
-    // The account has no area from here on; the row goes with the files.
+  private func erase(
+    _ area: Area, account: Data?, _ requireNothing: (PendingSummary) throws -> Void
+  ) throws {
+    let intent = Intent(kind: .erase, account: account)
+    try index.write { $0.setIntent(area.id, intent) }
+    policy.onStep(.eraseIntended)
+    do {
+      try area.markErased(requireNothing)
+    } catch {
+      // What the area says decides: a commit that failed may yet be on disk.
+      try settle(area.id, intent)
+      throw error
+    }
+    policy.onStep(.eraseMarked)
     try removeErased(area.id)
   }
 
-  /// Removes the files of an area that says `erased`, unless another process still holds it.
+  /// Removes the files of an area that says `erased`, unless somebody still holds it: then the row
+  /// goes, and the files at a later call or the next open.
   func removeErased(_ id: AreaID) throws {
     let path = directory(of: id)
-    try Area.release(path)
-    if FileManager.default.fileExists(atPath: path + "/holders.lock") {
-      guard let lock = try FileLock.ifFree(path + "/holders.lock") else {
-        // Another process has it open: its next transaction throws `erased`, the files go later.
-        try index.write { writing in
-          writing.set(id, nil)
-          writing.setIntent(id, Intent(kind: .erase))
-        }
-        return
+    guard try Area.release(path), let lock = try FileLock.ifFree(path + "/holders.lock") else {
+      try index.write { writing in
+        writing.set(id, nil)
+        writing.setIntent(id, Intent(kind: .erase))
       }
-      try withExtendedLifetime(lock) { try removeFiles(path) }
-    } else {
-      try removeFiles(path)
+      return
     }
+    // Under another name first, so that a half removed directory is never taken for an area.
+    try withExtendedLifetime(lock) { try Files.rename(path, to: path + ".erased") }
+    policy.onStep(.eraseRenamed)
+    try finishErase(id)
+  }
+
+  func finishErase(_ id: AreaID) throws {
+    try Files.remove(directory(of: id) + ".erased")
     try index.write { writing in
       writing.set(id, nil)
       writing.setIntent(id, nil)
     }
-  }
-
-  private func removeFiles(_ path: String) throws {
-    // Under another name first, so that a half removed directory is never taken for an area.
-    let doomed = path + ".erased"
-    if FileManager.default.fileExists(atPath: path) { try Files.rename(path, to: doomed) }
-    try Files.remove(doomed)
   }
 }

@@ -1,9 +1,9 @@
-import Foundation
-import LMDB
+package import Foundation
+package import LMDB
 
 /// What the registry notes of one area. The area is the truth, this is the index.
-struct AreaRow: Sendable, Hashable {
-  enum State: UInt8, Sendable {
+package struct AreaRow: Sendable, Hashable {
+  package enum State: UInt8, Sendable {
     case owned = 1
     /// The current signed-out area.
     case unowned = 2
@@ -13,26 +13,39 @@ struct AreaRow: Sendable, Hashable {
     case moved = 4
   }
 
-  var state: State
-  var owner: Data?
-  var createdAt: Date
+  package var state: State
+  package var owner: Data?
+  package var createdAt: Date
+
+  package init(state: State, owner: Data?, createdAt: Date) {
+    self.state = state
+    self.owner = owner
+    self.createdAt = createdAt
+  }
 }
 
 /// What is about to be done to an area, written before it is done.
-struct Intent: Sendable, Hashable {
-  enum Kind: UInt8, Sendable {
+package struct Intent: Sendable, Hashable {
+  package enum Kind: UInt8, Sendable {
     case provision = 1
     case bind = 2
     case adopt = 3
     case erase = 4
   }
 
-  var kind: Kind
+  package var kind: Kind
   /// Bytes of the account; nil for a signed-out area.
-  var account: Data?
+  package var account: Data?
   /// For an adoption: its UUID, and the area that takes the content over.
-  var adoption: UUID?
-  var target: AreaID?
+  package var adoption: UUID?
+  package var target: AreaID?
+
+  package init(kind: Kind, account: Data? = nil, adoption: UUID? = nil, target: AreaID? = nil) {
+    self.kind = kind
+    self.account = account
+    self.adoption = adoption
+    self.target = target
+  }
 }
 
 enum AreaRowCodec: StoredForm {
@@ -83,39 +96,52 @@ enum IntentCodec: StoredForm {
 }
 
 /// The registry environment: which account owns which area, and what is about to be done.
-struct RegistryIndex: Sendable {
-  let environment: Environment
+package struct RegistryIndex: Sendable {
+  package let environment: Environment
   private let values: Table<TextCodec, BytesCodec>
   private let areas: Table<UUIDCodec, AreaRowCodec>
   private let owners: Table<BytesCodec, UUIDCodec>
   private let intents: Table<UUIDCodec, IntentCodec>
 
   private static let formatKey = "format"
+  /// The ID of the current signed-out area.
+  private static let unownedKey = "unowned"
   /// The account whose sign-in decided nothing about the unowned data.
   private static let undecidedKey = "undecided"
   /// Who decided to keep the unowned data, and how much of it there was.
   private static let keptKey = "kept"
 
-  /// - Throws: `newerFormat`, before a table is made; `storage`.
+  /// Opens it, or makes an empty one.
+  /// - Throws: `newerFormat`, before anything is written; `storage`.
   init(at path: String, access: Environment.Access) throws {
     var configuration = Environment.Configuration()
     configuration.access = access
     do {
       environment = try Environment.open(at: path, configuration: configuration)
+      guard access == .read || environment.configuration.access != .read else {
+        throw StoreError.openForInspection
+      }
+      try Self.requireReadable(environment)
       values = try environment.table("values", key: TextCodec.self, value: BytesCodec.self)
-      try Self.requireKnownFormat(environment, values)
       areas = try environment.table("areas", key: UUIDCodec.self, value: AreaRowCodec.self)
       owners = try environment.table("owners", key: BytesCodec.self, value: UUIDCodec.self)
       intents = try environment.table("intents", key: UUIDCodec.self, value: IntentCodec.self)
     } catch let error as LMDBError {
-      throw StoreError(.storage, "the registry cannot be opened", cause: error)
+      throw StoreError(
+        .storage,
+        "the registry cannot be opened; if it is damaged, move the store's `registry` directory "
+          + "away: it is rebuilt from the areas", cause: error)
     }
   }
 
-  private static func requireKnownFormat(
-    _ environment: Environment, _ values: Table<TextCodec, BytesCodec>
-  ) throws {
-    let format = try environment.read { try $0.value(of: formatKey, in: values) }.map(number)
+  private static func requireReadable(_ environment: Environment) throws {
+    guard try environment.tableNames().contains("values") else { return }
+    let values = try environment.table("values", key: TextCodec.self, value: BytesCodec.self)
+    let format = try environment.read { transaction in
+      try transaction.value(of: Self.formatKey, in: values).map { bytes in
+        bytes.reduce(0) { $0 << 8 | UInt32($1) }
+      }
+    }
     guard let format, format > AreaIdentity.format else { return }
     throw StoreError(
       .newerFormat,
@@ -123,24 +149,17 @@ struct RegistryIndex: Sendable {
         + "program")
   }
 
-  private static func number(_ bytes: [UInt8]) -> UInt32 {
-    bytes.reduce(0) { $0 << 8 | UInt32($1) }
-  }
+  // MARK: Reading
 
   /// Everything the registry says, in one snapshot.
-  struct Snapshot: Sendable {
-    var format: UInt32?
-    var areas: [AreaID: AreaRow] = [:]
-    var intents: [AreaID: Intent] = [:]
-    var undecided: Data?
-    var unowned: AreaID? { areas.first { $0.value.state == .unowned }?.key }
+  package struct Snapshot: Sendable {
+    package var areas: [AreaID: AreaRow] = [:]
+    package var intents: [AreaID: Intent] = [:]
   }
 
-  func snapshot() throws -> Snapshot {
-    try environment.read { transaction in
+  package func snapshot() throws -> Snapshot {
+    try read { transaction in
       var snapshot = Snapshot()
-      snapshot.format = try transaction.value(of: Self.formatKey, in: values).map(Self.number)
-      snapshot.undecided = try transaction.value(of: Self.undecidedKey, in: values).map { Data($0) }
       try transaction.scan(areas) { key, value in
         snapshot.areas[AreaID(uuid: try UUIDCodec.decode(key))] = try AreaRowCodec.decode(value)
         return .next
@@ -153,18 +172,31 @@ struct RegistryIndex: Sendable {
     }
   }
 
-  /// The area of an account, as the registry knows it. Constant cost.
-  func area(of owner: Data) throws -> AreaID? {
-    try environment.read { try $0.value(of: Array(owner), in: owners) }.map { AreaID(uuid: $0) }
+  /// Whether it was ever filled; one that was not has to be rebuilt from the areas.
+  func isFilled() throws -> Bool {
+    try read { try $0.contains(Self.formatKey, in: values) }
   }
 
-  func row(_ area: AreaID) throws -> AreaRow? {
-    try environment.read { try $0.value(of: area.uuid, in: areas) }
+  /// The area of an account, as the registry knows it. Constant cost.
+  package func area(of owner: Data) throws -> AreaID? {
+    try read { try $0.value(of: Array(owner), in: owners) }.map { AreaID(uuid: $0) }
+  }
+
+  /// The current signed-out area. Constant cost.
+  package func unowned() throws -> AreaID? {
+    try read { transaction in
+      guard let bytes = try transaction.value(of: Self.unownedKey, in: values) else { return nil }
+      return AreaID(uuid: try UUIDCodec.decode(bytes.span.bytes))
+    }
+  }
+
+  package func row(_ area: AreaID) throws -> AreaRow? {
+    try read { try $0.value(of: area.uuid, in: areas) }
   }
 
   /// What is noted of one area, read together.
   func note(of area: AreaID) throws -> (row: AreaRow?, intent: Intent?) {
-    try environment.read { transaction in
+    try read { transaction in
       (
         try transaction.value(of: area.uuid, in: areas),
         try transaction.value(of: area.uuid, in: intents)
@@ -172,25 +204,36 @@ struct RegistryIndex: Sendable {
     }
   }
 
+  package func intent(_ area: AreaID) throws -> Intent? {
+    try read { try $0.value(of: area.uuid, in: intents) }
+  }
+
   func hasIntents() throws -> Bool {
-    try environment.read { try $0.count(of: intents) } > 0
+    try read { try $0.count(of: intents) } > 0
   }
 
   func undecided() throws -> Data? {
-    try environment.read { transaction in
-      try transaction.value(of: Self.undecidedKey, in: values).map { Data($0) }
-    }
+    try read { try $0.value(of: Self.undecidedKey, in: values).map { Data($0) } }
   }
 
   func kept() throws -> Data? {
-    try environment.read { transaction in
-      try transaction.value(of: Self.keptKey, in: values).map { Data($0) }
+    try read { try $0.value(of: Self.keptKey, in: values).map { Data($0) } }
+  }
+
+  private func read<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
+    do {
+      return try environment.read(body)
+    } catch let error as LMDBError {
+      guard error.code == .badForm else {
+        throw StoreError(.storage, "the registry could not be read", cause: error)
+      }
+      throw StoreError.damaged("registry", cause: error)
     }
   }
 
   // MARK: Writing, under the store's lock
 
-  func write(_ body: (inout Writing) throws -> Void) throws {
+  package func write(_ body: (inout Writing) throws -> Void) throws {
     do {
       try environment.writeBlocking { transaction in
         // One transaction at a time owns `Writing`; its changes are applied in their order.
@@ -204,7 +247,7 @@ struct RegistryIndex: Sendable {
   }
 
   /// Changes of the registry that are committed together.
-  struct Writing {
+  package struct Writing {
     fileprivate enum Change {
       case format
       case row(AreaID, AreaRow?)
@@ -216,8 +259,8 @@ struct RegistryIndex: Sendable {
     fileprivate var changes: [Change] = []
 
     mutating func setFormat() { changes.append(.format) }
-    mutating func set(_ area: AreaID, _ row: AreaRow?) { changes.append(.row(area, row)) }
-    mutating func setIntent(_ area: AreaID, _ intent: Intent?) {
+    package mutating func set(_ area: AreaID, _ row: AreaRow?) { changes.append(.row(area, row)) }
+    package mutating func setIntent(_ area: AreaID, _ intent: Intent?) {
       changes.append(.intent(area, intent))
     }
     mutating func setUndecided(_ account: Data?) { changes.append(.undecided(account)) }
@@ -230,20 +273,7 @@ struct RegistryIndex: Sendable {
       var writer = ByteWriter()
       writer.write(AreaIdentity.format)
       try transaction.put(writer.bytes, for: Self.formatKey, in: values)
-    case .row(let area, let row):
-      if let old = try transaction.value(of: area.uuid, in: areas)?.owner,
-        try transaction.value(of: Array(old), in: owners) == area.uuid
-      {
-        try transaction.delete(Array(old), in: owners)
-      }
-      if let row {
-        try transaction.put(row, for: area.uuid, in: areas)
-        if row.state == .owned, let owner = row.owner {
-          try transaction.put(area.uuid, for: Array(owner), in: owners)
-        }
-      } else {
-        try transaction.delete(area.uuid, in: areas)
-      }
+    case .row(let area, let row): try apply(row, of: area, &transaction)
     case .intent(let area, let intent):
       if let intent {
         try transaction.put(intent, for: area.uuid, in: intents)
@@ -259,5 +289,28 @@ struct RegistryIndex: Sendable {
         try transaction.delete(Self.undecidedKey, in: values)
       }
     }
+  }
+
+  /// A row, and what finds it: by its owner, or as the current signed-out area.
+  private func apply(
+    _ row: AreaRow?, of area: AreaID, _ transaction: inout WriteTransaction
+  ) throws {
+    let old = try transaction.value(of: area.uuid, in: areas)
+    if let owner = old?.owner, try transaction.value(of: Array(owner), in: owners) == area.uuid {
+      try transaction.delete(Array(owner), in: owners)
+    }
+    let bytes = withUnsafeBytes(of: area.uuid.uuid) { Array($0) }
+    if try transaction.value(of: Self.unownedKey, in: values) == bytes {
+      try transaction.delete(Self.unownedKey, in: values)
+    }
+    guard let row else {
+      try transaction.delete(area.uuid, in: areas)
+      return
+    }
+    try transaction.put(row, for: area.uuid, in: areas)
+    if row.state == .owned, let owner = row.owner {
+      try transaction.put(area.uuid, for: Array(owner), in: owners)
+    }
+    if row.state == .unowned { try transaction.put(bytes, for: Self.unownedKey, in: values) }
   }
 }

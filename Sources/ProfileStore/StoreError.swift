@@ -32,6 +32,9 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
     public static let adoptionUndecided = Code("adoptionUndecided")
     /// Another account has adopted, or is adopting, this unowned area.
     public static let alreadyAdopted = Code("alreadyAdopted")
+    /// The app's own tables hold unowned data and the account has an area already: pass a closure
+    /// that carries them over.
+    public static let closureRequired = Code("closureRequired")
     /// The unowned area was adopted: use the profile that the adoption returned.
     public static let moved = Code("moved")
     /// The unowned area was set aside: ask `unownedProfile()` for the current one.
@@ -147,7 +150,16 @@ extension StoreError {
     "the area is owned by another account; open that account's profile, or `profile(for:)` of the "
       + "account that is signed in")
 
-  static func damaged(_ what: String) -> StoreError {
-    StoreError(.damaged, "stored \(what) cannot be read; inspect the store with profilectl")
+  static let notBound = StoreError(
+    .notBound, "the area has no owner yet: bind it to the account first")
+  static let accountRequired = StoreError(
+    .accountRequired, "the area has an owner: pass the account that the change belongs to")
+  static let openForInspection = StoreError(
+    .storage,
+    "this process has the store open for inspection only: let its StoreInspector go first")
+
+  static func damaged(_ what: String, cause: LMDBError? = nil) -> StoreError {
+    StoreError(
+      .damaged, "stored \(what) cannot be read; inspect the store with profilectl", cause: cause)
   }
 }

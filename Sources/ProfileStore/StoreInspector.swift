@@ -40,7 +40,7 @@ public final class StoreInspector: Sendable {
   ) throws -> (RegistryIndex?, StoreError?) {
     do {
       let index = try RegistryIndex(at: path, access: .read)
-      if try index.snapshot().format != nil { return (index, nil) }
+      if try index.isFilled() { return (index, nil) }
       return (nil, StoreError(.registryDisagrees, "the registry is empty; \(rebuilding)"))
     } catch let error as StoreError where error.code == .newerFormat {
       throw error

@@ -87,4 +87,9 @@ package final class ClientTicket: Sendable {
       return client
     }
   }
+
+  /// Takes back what ``take()`` gave: the area that wanted it was not written.
+  func giveBack(_ unused: UUID?) {
+    client.withLock { client in client = client ?? unused }
+  }
 }

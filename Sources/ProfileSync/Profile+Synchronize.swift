@@ -126,7 +126,7 @@ extension Profile {
     defer { turn.end() }
     // The session may have changed while this pass waited for its turn.
     let signedIn = try requireOwner(order.account, session)
-    try await registry.noticeSignIn(of: order.account)
+    try await registry.noticeSignIn(of: order.account, in: session)
     let runner = try PassRunner(
       area: area, account: order.account, policy: registry.policy, session: session,
       signedIn: signedIn, transport: transport, goal: order.goal, hasClosure: order.hasClosure,

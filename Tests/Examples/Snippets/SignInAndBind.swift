@@ -48,11 +48,14 @@ func adoptLater(
 }
 
 func savingTheChoice(guest: Profile, account: VerifiedAccount) async throws -> Profile {
-  let choices = try guest.table("choices", key: TextCodec.self, value: TextCodec.self)
-  return try await guest.bindAccount(account, adoptingUnownedData: true) { transaction, source in
-    // The area itself was bound; with a source its content moves into the account's area, and
-    // the table is another one.
-    guard source == nil else { return }
+  return try await guest.bindAccount(account, adoptingUnownedData: true) { transaction, binding in
+    let choices = try binding.table("choices", key: TextCodec.self, value: TextCodec.self)
     try transaction.put("adopted", for: "guest notes", in: choices)
+    // Where the account has an area already, the app carries its own tables over from the guest's.
+    guard let source = binding.source else { return }
+    let old = try source.table("choices", key: TextCodec.self, value: TextCodec.self)
+    if let theme = try source.read({ try $0.value(of: "theme", in: old) }) {
+      _ = try transaction.putIfAbsent(theme, for: "theme", in: choices)
+    }
   }
 }
