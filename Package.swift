@@ -65,7 +65,7 @@ let package = Package(
     .testTarget(name: "ProfileStoreTests", dependencies: ["ProfileStore", "LMDB", "HubProtocol"]),
     .testTarget(
       name: "ProfileSyncTests",
-      dependencies: ["ProfileSync", "ProfileStore", "HubProtocol", "HubServer"]),
+      dependencies: ["ProfileSync", "ProfileStore", "HubProtocol", "HubClient", "HubServer"]),
     .testTarget(name: "ToolSupportTests", dependencies: ["ToolSupport"]),
     .testTarget(
       name: "DocumentationTests",
