@@ -122,18 +122,28 @@ public final class AppSession: AccountSession {
   }
 }
 
-/// The session of a running pass, which counts within its apply closure.
+/// The passes whose apply closures the current task runs inside of.
 package enum PassContext {
-  /// Session and areas of the passes that the current task runs inside of, innermost last.
+  /// Innermost last; also those that are over, when a task outlives the closure that began it.
   @TaskLocal package static var passes: [Pass] = []
 
-  package struct Pass: Sendable {
+  /// The passes whose closures have not returned yet, innermost last.
+  package static var running: [Pass] { passes.filter(\.isRunning) }
+
+  /// A pass while its closure runs: its session counts there.
+  package final class Pass: Sendable {
     package let area: AreaID
     package let session: any AccountSession
+    private let running = Mutex(true)
 
     package init(area: AreaID, session: any AccountSession) {
       self.area = area
       self.session = session
     }
+
+    package var isRunning: Bool { running.withLock { $0 } }
+
+    /// The closure has returned: tasks that it began and that still run are inside no more.
+    package func end() { running.withLock { $0 = false } }
   }
 }

@@ -82,7 +82,8 @@ extension Area {
     let entry = OutboxEntry(
       order: order, mutation: mutation.id, isCallerGiven: mutation.isCallerGiven, stamp: stamp,
       kind: mutation.kind, record: mutation.record, base: base, firstSent: nil,
-      enqueuedAt: policy.now(), parked: nil, payload: mutation.payload)
+      enqueuedAt: policy.now(), parked: try conflict(with: base, of: mutation.record, transaction),
+      payload: mutation.payload)
     try add(entry, &transaction)
     if policy.keepsRecords { try showLocally(entry, &transaction) }
     return EnqueueReceipt(mutation: mutation.id, outcome: .stored)
@@ -150,7 +151,10 @@ extension Area {
           .badBase, "the base names no mutation that this area knows: give the record's version")
       }
     }
-    guard let last = earlier.last, let entry = try entry(last, transaction) else { return base }
+    guard let last = earlier.last, let entry = try entry(last, transaction) else {
+      // What the hub has lost is sent again as a new record.
+      return try transaction.contains(mutation.record, in: tables.lost) ? .mustNotExist : base
+    }
     return .mutation(entry.mutation)
   }
 
@@ -176,6 +180,19 @@ extension Area {
     case .conflict, .adopted: return .mustNotExist
     default: return nil
     }
+  }
+
+  /// While a new epoch is taken up: a version that only the left history has had means nothing to the
+  /// hub any more, or another one. The app decides. (Contract section 6.)
+  private func conflict<T: Transaction & ~Copyable>(
+    with base: Mutation.Base?, of record: RecordID, _ transaction: borrowing T
+  ) throws -> Parked? {
+    guard case .version(let version) = base,
+      let known = try transaction.value(of: record, in: tables.metadata),
+      let epoch = try epoch(transaction), known.epoch != epoch,
+      try version > tables.lineage(transaction).forkedAt(known.epoch)
+    else { return nil }
+    return Parked(reason: .conflict, code: HubCode.epochChanged.rawValue)
   }
 
   private func acknowledged<T: Transaction & ~Copyable>(

@@ -8,13 +8,33 @@ package struct PassFacts: Sendable {
   package var owner: Data
   package var client: ClientIdentity
   package var cursor: Cursor?
-  package var highWater: Cursor?
   package var hasFinishedScan: Bool
   package var scan: ScanState?
+  /// The epochs that were left.
   package var lineage: [LineageEntry]
-  package var limits: HubLimits?
+  /// Of the last batch that a closure accepted.
   package var position: UInt64
   package var isErasedAtHub: Bool
+
+  package init(
+    owner: Data, client: ClientIdentity, cursor: Cursor? = nil, hasFinishedScan: Bool = false,
+    scan: ScanState? = nil, lineage: [LineageEntry] = [], position: UInt64 = 0,
+    isErasedAtHub: Bool = false
+  ) {
+    self.owner = owner
+    self.client = client
+    self.cursor = cursor
+    self.hasFinishedScan = hasFinishedScan
+    self.scan = scan
+    self.lineage = lineage
+    self.position = position
+    self.isErasedAtHub = isErasedAtHub
+  }
+
+  /// The epoch that this area goes on in: that of a forced scan, else the cursor's.
+  package var epoch: UUID? {
+    scan.flatMap { $0.isForced ? $0.epoch : nil } ?? cursor?.epoch
+  }
 }
 
 /// One change of the hub, on its way to the app and into the metadata.
@@ -73,39 +93,59 @@ extension Area {
       guard let client = try tables.client(transaction) else { throw StoreError.damaged("client") }
       return PassFacts(
         owner: owner, client: client, cursor: try tables.cursor(.cursor, transaction),
-        highWater: try tables.cursor(.highWater, transaction),
         hasFinishedScan: try tables.number(.hasFinishedScan, transaction) != 0,
         scan: try tables.scan(transaction), lineage: try tables.lineage(transaction),
-        limits: try tables.hubLimits(transaction),
         position: try tables.number(.position, transaction),
         isErasedAtHub: try tables.number(.erasedAtHub, transaction) != 0)
     }
   }
 
-  /// Remembers what the hub said of itself at the beginning of a pass.
-  package func note(
-    limits: HubLimits, highWater: Cursor, lineage: [LineageEntry]
-  ) async throws {
-    let isKnown = try read { transaction in
-      let known = try tables.cursor(.highWater, transaction)
-      return try tables.hubLimits(transaction) == limits
-        && known?.epoch == highWater.epoch
-        && known.map { $0.sequence >= highWater.sequence } == true
-        && tables.lineage(transaction) == lineage
-    }
-    if isKnown { return }
-    try await write { [tables] transaction in
-      try tables.setHubLimits(limits, &transaction)
-      try self.raiseHighWater(highWater, &transaction)
-      try tables.setLineage(lineage, &transaction)
-    }
+  /// The epoch that this area goes on in.
+  func epoch<T: Transaction & ~Copyable>(_ transaction: borrowing T) throws -> UUID? {
+    if let scan = try tables.scan(transaction), scan.isForced { return scan.epoch }
+    return try tables.cursor(.cursor, transaction)?.epoch
   }
 
-  package func noteRegistered(_ client: UUID, _ isRegistered: Bool) async throws {
+  /// Remembers what the hub said of itself at the beginning of a pass, in the epoch that the area is
+  /// in.
+  package func note(_ standing: SessionAnswer) async throws {
+    let isKnown = try read { transaction in
+      let known = try tables.cursor(.highWater, transaction)
+      return try tables.hubLimits(transaction) == standing.limits
+        && known?.epoch == standing.epoch
+        && known.map { $0.sequence >= standing.highWater } == true
+        && tables.lineage(transaction) == lineage(standing, leaving: [], transaction)
+    }
+    if isKnown { return }
+    try await write { try self.note(standing, leaving: [], &$0) }
+  }
+
+  private func note(
+    _ standing: SessionAnswer, leaving left: [UUID], _ transaction: inout WriteTransaction
+  ) throws {
+    try tables.setHubLimits(standing.limits, &transaction)
+    try raiseHighWater(
+      Cursor(epoch: standing.epoch, sequence: standing.highWater), &transaction)
+    try tables.setLineage(try lineage(standing, leaving: left, transaction), &transaction)
+  }
+
+  /// The hub's lineage, and behind it the epochs that this area has left and the hub does not name
+  /// any more: nothing of those is today's history, and none is ever taken up again.
+  private func lineage<T: Transaction & ~Copyable>(
+    _ standing: SessionAnswer, leaving left: [UUID], _ transaction: borrowing T
+  ) throws -> [LineageEntry] {
+    var lineage = standing.lineage
+    for epoch in try tables.lineage(transaction).map(\.epoch) + left
+    where !lineage.contains(where: { $0.epoch == epoch }) {
+      lineage.append(LineageEntry(epoch: epoch, forkedAt: 0))
+    }
+    return lineage
+  }
+
+  package func noteRegistered(_ client: UUID) async throws {
     try await write { [tables] transaction in
       guard try tables.client(transaction)?.id == client else { return }
-      try tables.setClient(
-        ClientIdentity(id: client, isRegistered: isRegistered), &transaction)
+      try tables.setClient(ClientIdentity(id: client, isRegistered: true), &transaction)
     }
   }
 
@@ -119,14 +159,15 @@ extension Area {
 
   // MARK: Applying
 
-  /// Whether the change is older than what this area knows of the record.
-  package func isOutdated<T: Transaction & ~Copyable>(
-    _ change: IncomingChange, epoch: UUID, lineage: [LineageEntry], _ transaction: borrowing T
-  ) throws -> Bool {
+  /// What this area knows of the record, if that is newer than the change.
+  package func known<T: Transaction & ~Copyable>(
+    newerThan change: IncomingChange, epoch: UUID, lineage: [LineageEntry],
+    _ transaction: borrowing T
+  ) throws -> RecordMetadata? {
     guard let known = try transaction.value(of: change.record, in: tables.metadata),
-      let version = known.version(in: epoch, lineage: lineage)
-    else { return false }
-    return version > change.version
+      let version = known.version(in: epoch, lineage: lineage), version > change.version
+    else { return nil }
+    return known
   }
 
   /// Commits what the app has committed: metadata, and records where the area keeps them, and the
@@ -134,11 +175,14 @@ extension Area {
   /// - Parameters:
   ///   - position: the batch's, once the closure has accepted it.
   ///   - alsoBrought: records of which the running scan has nothing more to say.
+  ///   - check: runs in the transaction; nothing is committed if it throws.
   package func commit(
     _ changes: [IncomingChange], epoch: UUID, lineage: [LineageEntry], progress: PassProgress,
-    position: UInt64?, policy: StorePolicy, alsoBrought: [RecordID] = []
+    position: UInt64?, policy: StorePolicy, alsoBrought: [RecordID] = [],
+    requiring check: @escaping @Sendable () throws -> Void
   ) async throws {
     try await write { [self] transaction in
+      try check()
       let scan = try tables.scan(transaction)
       for change in changes {
         if change.isInferred {
@@ -148,7 +192,9 @@ extension Area {
         }
         if scan != nil { try transaction.put([], for: change.record, in: tables.brought) }
       }
-      for record in alsoBrought { try transaction.put([], for: record, in: tables.brought) }
+      if scan != nil {
+        for record in alsoBrought { try transaction.put([], for: record, in: tables.brought) }
+      }
       switch progress {
       case .none: break
       case .cursor(let sequence): try raiseCursor(epoch, sequence, &transaction)
@@ -182,15 +228,15 @@ extension Area {
     }
   }
 
-  /// A deletion that no tombstone said: only flagged where an edit waits.
+  /// A deletion that no tombstone said. Where an edit waits the record stays as it is: only what
+  /// would be shown without the edit is gone.
   private func commitInferred(
     _ change: IncomingChange, policy: StorePolicy, _ transaction: inout WriteTransaction
   ) throws {
     try transaction.delete(change.record, in: tables.metadata)
-    if policy.keepsRecords, try !hasEdit(of: change.record, transaction) {
-      try transaction.delete(change.record, in: tables.records)
-      try transaction.delete(change.record, in: tables.beside)
-    }
+    guard policy.keepsRecords else { return }
+    try takeIn(
+      change.record, version: change.version, payload: nil, isNewEpoch: true, &transaction)
   }
 
   /// The cursor never moves backwards within an epoch.
@@ -208,31 +254,33 @@ extension Area {
   // MARK: Scans from zero
 
   /// Begins a scan from zero. Taking up a new epoch also brings the outbox into it.
-  package func begin(
-    _ scan: ScanState, lineage: [LineageEntry]
-  ) async throws {
+  /// - Parameter standing: the hub's answer that the scan begins with.
+  package func begin(_ scan: ScanState, standing: SessionAnswer) async throws {
     try await write { [self] transaction in
+      let left = try epochsInUse(transaction).filter { $0 != scan.epoch }
       try transaction.deleteAll(in: tables.brought)
       try tables.setScan(scan, &transaction)
-      guard scan.kind == .newEpoch, let old = try tables.cursor(.cursor, transaction),
-        old.epoch != scan.epoch
-      else { return }
-      try tables.setLineage(lineage, &transaction)
-      let fork = lineage.forkedAt(old.epoch)
+      try note(standing, leaving: left, &transaction)
+      guard let fork = left.map({ standing.lineage.forkedAt($0) }).min() else { return }
       try updateEntries(&transaction) { entry in
-        var isChanged = false
-        if let firstSent = entry.firstSent, firstSent > fork {
-          entry.firstSent = fork
-          isChanged = true
-        }
+        let before = entry
+        entry.firstSent = entry.firstSent.map { min($0, fork) }
         // The version that it is based on means nothing in the new history: the app decides.
         if case .version(let version) = entry.base, version > fork, entry.parked == nil {
           entry.parked = Parked(reason: .conflict, code: HubCode.epochChanged.rawValue)
-          isChanged = true
         }
-        return isChanged
+        return entry != before
       }
     }
+  }
+
+  /// The epochs in which this area's versions count: the cursor's, and that of a scan under way.
+  private func epochsInUse<T: Transaction & ~Copyable>(
+    _ transaction: borrowing T
+  ) throws -> [UUID] {
+    [
+      try tables.cursor(.cursor, transaction)?.epoch, try tables.scan(transaction)?.epoch,
+    ].compactMap { $0 }
   }
 
   /// The last leg was delivered: the cursor is raised, the tail begins.
@@ -252,14 +300,6 @@ extension Area {
       try tables.clear(.scan, &transaction)
       try transaction.deleteAll(in: tables.brought)
       if scan.isForced { try tables.setNumber(.hasFinishedScan, 1, &transaction) }
-    }
-  }
-
-  /// A scan that the app gave up: forgotten, nothing else changes.
-  package func dropScan() async throws {
-    try await write { [self] transaction in
-      try tables.clear(.scan, &transaction)
-      try transaction.deleteAll(in: tables.brought)
     }
   }
 
@@ -333,11 +373,17 @@ extension Area {
   }
 
   /// The app has the hub's version of a discarded mutation's record: the mutation goes.
+  /// - Parameters:
+  ///   - change: the hub's version; nil: it has none.
+  ///   - position: the batch's, once the closure has accepted it.
+  ///   - check: runs in the transaction; nothing is committed if it throws.
   package func finishDiscard(
     of entry: OutboxEntry, change: IncomingChange?, epoch: UUID, lineage: [LineageEntry],
-    policy: StorePolicy
+    position: UInt64?, policy: StorePolicy, requiring check: @escaping @Sendable () throws -> Void
   ) async throws {
     try await write { [self] transaction in
+      try check()
+      if let position { try tables.setNumber(.position, position, &transaction) }
       guard let now = try self.entry(entry.order, transaction), now.mutation == entry.mutation,
         now.parked?.reason == .discarding
       else { return }

@@ -28,7 +28,7 @@ package final class Area: Sendable {
     self.tables = tables
     self.file = file
     self.holder = Mutex(holder)
-    passes = PassQueue(lockFile: directory + "/pass.lock")
+    passes = PassQueue(directory: directory + "/passes")
   }
 
   private struct WeakArea: Sendable { weak let area: Area? }

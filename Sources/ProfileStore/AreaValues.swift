@@ -57,6 +57,11 @@ struct FileIdentity: Sendable, Hashable {
 package struct ClientIdentity: Sendable, Hashable {
   package var id: UUID
   package var isRegistered: Bool
+
+  package init(id: UUID, isRegistered: Bool) {
+    self.id = id
+    self.isRegistered = isRegistered
+  }
 }
 
 /// A scan from zero that is under way. (Contract section 6.)

@@ -16,6 +16,9 @@ public struct StoreLimits: Sendable, Hashable {
   public var acknowledgedAgeMax: Double = 30 * 86_400
   /// The map of one area, in bytes, up to which it grows by itself; 64 GiB by default.
   public var areaByteCountMax = 64 << 30
+  /// Payload and ID bytes after which a leg of a replay ends, in bytes; 1 GiB by default. The page
+  /// in hand is still taken whole.
+  public var replayLegByteCountMax = 1 << 30
 
   /// The defaults.
   public init() {}

@@ -1,88 +1,104 @@
 import Foundation
 import Synchronization
 
-/// One pass of an area at a time: first come first served in this process, a file lock between
-/// processes. A process that dies releases its place.
+/// One pass of an area at a time, in all processes, first come first served.
+///
+/// Each waiting pass has a ticket on disk. Within this process only the first of them looks whether
+/// its turn has come; the others are told.
 package final class PassQueue: Sendable {
-  private struct Waiter {
-    let id: UInt64
-    let continuation: CheckedContinuation<Bool, Never>
+  private enum Standing {
+    /// Between drawing its ticket and waiting. `isOver`: it is not to wait.
+    case arriving(isOver: Bool)
+    case waiting(CheckedContinuation<Bool, Never>)
+    /// The first one of this process.
+    case first
   }
 
-  private struct State {
-    var isTaken = false
-    var nextID: UInt64 = 0
-    var waiters: [Waiter] = []
-    /// Those between asking and waiting.
-    var arriving: Set<UInt64> = []
+  private struct Place {
+    /// Unlike a ticket's number never given twice.
+    let id: UUID
+    let ticket: PassTicket
+    var standing = Standing.arriving(isOver: false)
   }
 
-  private let state = Mutex(State())
-  private let lockFile: String
+  /// How long drawing a ticket may take at least, which is a matter of microseconds.
+  private static let drawingTimeMin = Duration.milliseconds(100)
 
-  init(lockFile: String) { self.lockFile = lockFile }
+  /// In the order of their tickets.
+  private let line = Mutex<[Place]>([])
+  private let directory: String
+
+  init(directory: String) { self.directory = directory }
 
   /// The right to run; it ends with this object or with ``end()``.
   package final class Turn: Sendable {
     private let queue: PassQueue
-    private let lock: Mutex<FileLock?>
+    private let id: UUID
 
-    fileprivate init(queue: PassQueue, lock: FileLock) {
+    fileprivate init(queue: PassQueue, id: UUID) {
       self.queue = queue
-      self.lock = Mutex(lock)
+      self.id = id
     }
 
     deinit { end() }
 
     /// Lets the next one go on.
-    package func end() {
-      let wasHeld = lock.withLock { lock in
-        defer { lock = nil }
-        return lock != nil
-      }
-      // The file's lock is gone by now: whoever is next finds it free.
-      if wasHeld { queue.release() }
-    }
+    package func end() { queue.leave(id) }
   }
 
   /// Waits for its turn.
   /// - Parameter timeout: how long at most; nil: as long as it takes.
   /// - Returns: nil when the time was up.
-  /// - Throws: `CancellationError` as soon as the waiting task is cancelled; what the lock file says.
+  /// - Throws: `CancellationError` as soon as the waiting task is cancelled; `storage`.
   package func turn(timeout: Duration?) async throws -> Turn? {
     let deadline = timeout.map { ContinuousClock.now + $0 }
-    guard try await enter(deadline: deadline) else { return nil }
-    do {
-      var pause = Duration.milliseconds(2)
-      while true {
-        try Task.checkCancellation()
-        if let lock = try FileLock.ifFree(lockFile) { return Turn(queue: self, lock: lock) }
-        if let deadline, ContinuousClock.now >= deadline {
-          release()
-          return nil
-        }
-        // Another process holds it; nothing tells us when it lets go.
-        try await Task.sleep(for: pause)
-        pause = min(pause * 2, .milliseconds(50))
+    guard let place = try await join(deadline) else { return nil }
+    let turn = Turn(queue: self, id: place.id)
+    guard await comesFirst(place.id, deadline) else {
+      try Task.checkCancellation()
+      return nil
+    }
+    let isFirst = try await repeating(until: deadline) {
+      try place.ticket.isFirst() ? true : nil
+    }
+    return isFirst == nil ? nil : turn
+  }
+
+  /// How many passes of this process run or wait.
+  package var count: Int { line.withLock { $0.count } }
+
+  /// Asks again after a pause, since nothing tells us what another process does.
+  private func repeating<R>(
+    until deadline: ContinuousClock.Instant?, _ body: () throws -> R?
+  ) async throws -> R? {
+    var pause = Duration.milliseconds(2)
+    while true {
+      try Task.checkCancellation()
+      if let value = try body() { return value }
+      if let deadline, ContinuousClock.now >= deadline { return nil }
+      try await Task.sleep(for: pause)
+      pause = min(pause * 2, .milliseconds(50))
+    }
+  }
+
+  private func join(_ deadline: ContinuousClock.Instant?) async throws -> Place? {
+    let latest = deadline.map { max($0, ContinuousClock.now + Self.drawingTimeMin) }
+    return try await repeating(until: latest) {
+      // Drawn under the mutex, so that places and numbers have one order.
+      try line.withLock { line in
+        guard let ticket = try PassTicket.draw(in: directory) else { return nil }
+        let place = Place(id: UUID(), ticket: ticket)
+        line.append(place)
+        return place
       }
-    } catch {
-      release()
-      throw error
     }
   }
 
-  private enum Arrival {
-    case mine
-    case over
-    case waits
-  }
-
-  private func enter(deadline: ContinuousClock.Instant?) async throws -> Bool {
-    let id = state.withLock { state in
-      state.nextID += 1
-      state.arriving.insert(state.nextID)
-      return state.nextID
-    }
+  /// Waits until it is the first one of this process.
+  /// - Returns: false when the time was up, or the task was cancelled.
+  private func comesFirst(
+    _ id: UUID, _ deadline: ContinuousClock.Instant?
+  ) async -> Bool {
     let timer = deadline.map { deadline in
       Task {
         try await Task.sleep(until: deadline, clock: .continuous)
@@ -90,51 +106,59 @@ package final class PassQueue: Sendable {
       }
     }
     defer { timer?.cancel() }
-    let isMine = await withTaskCancellationHandler {
+    return await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        switch arrive(Waiter(id: id, continuation: continuation)) {
-        case .mine: continuation.resume(returning: true)
-        case .over: continuation.resume(returning: false)
-        case .waits: break
-        }
+        if let isFirst = wait(id, continuation) { continuation.resume(returning: isFirst) }
       }
     } onCancel: {
       endWait(id)
     }
-    if isMine { return true }
-    try Task.checkCancellation()
-    return false
   }
 
-  private func arrive(_ waiter: Waiter) -> Arrival {
-    state.withLock { state in
-      // Ended while it was still on its way here.
-      guard state.arriving.remove(waiter.id) != nil else { return .over }
-      guard state.isTaken else {
-        state.isTaken = true
-        return .mine
+  /// - Returns: nil when it has to wait.
+  private func wait(_ id: UUID, _ continuation: CheckedContinuation<Bool, Never>) -> Bool? {
+    line.withLock { line in
+      guard let index = line.firstIndex(where: { $0.id == id }),
+        case .arriving(let isOver) = line[index].standing
+      else { return false }
+      if index == 0 {
+        // A free area is given also when there is no time to wait.
+        line[0].standing = .first
+        return true
       }
-      state.waiters.append(waiter)
-      return .waits
+      if isOver { return false }
+      line[index].standing = .waiting(continuation)
+      return nil
     }
   }
 
-  private func endWait(_ id: UInt64) {
-    let waiter: Waiter? = state.withLock { state in
-      state.arriving.remove(id)
-      return state.waiters.firstIndex { $0.id == id }.map { state.waiters.remove(at: $0) }
-    }
-    waiter?.continuation.resume(returning: false)
-  }
-
-  private func release() {
-    let next: Waiter? = state.withLock { state in
-      guard !state.waiters.isEmpty else {
-        state.isTaken = false
+  /// Ends a wait, unless its turn has come already.
+  private func endWait(_ id: UUID) {
+    let waiter = line.withLock { line -> CheckedContinuation<Bool, Never>? in
+      guard let index = line.firstIndex(where: { $0.id == id }) else { return nil }
+      switch line[index].standing {
+      case .first: return nil
+      case .arriving:
+        line[index].standing = .arriving(isOver: true)
         return nil
+      case .waiting(let continuation):
+        line.remove(at: index).ticket.end()
+        return continuation
       }
-      return state.waiters.removeFirst()
     }
-    next?.continuation.resume(returning: true)
+    waiter?.resume(returning: false)
+  }
+
+  /// Takes it out of the line, if it is still there, and tells the next one if it was the first.
+  private func leave(_ id: UUID) {
+    let next = line.withLock { line -> CheckedContinuation<Bool, Never>? in
+      guard let index = line.firstIndex(where: { $0.id == id }) else { return nil }
+      line.remove(at: index).ticket.end()
+      guard index == 0, let first = line.first, case .waiting(let continuation) = first.standing
+      else { return nil }
+      line[0].standing = .first
+      return continuation
+    }
+    next?.resume(returning: true)
   }
 }

@@ -40,7 +40,7 @@ public final class Profile: Sendable {
   /// The session that counts here: a running pass's within its closure, this profile's, the
   /// registry's.
   package var session: any AccountSession {
-    PassContext.passes.last { $0.area == area.id }?.session ?? ownSession ?? registry.session
+    PassContext.running.last { $0.area == area.id }?.session ?? ownSession ?? registry.session
   }
 
   // MARK: Binding

@@ -5,6 +5,9 @@ import LMDB
 /// Downloaded pages of one leg, staged in an environment of their own in the area's directory and
 /// read back through the memory map. Nothing in it is synced; it is never read by another process.
 package final class Scratch: Sendable {
+  /// What a leg may take beside its payloads and IDs: the tables' own pages.
+  private static let overheadByteCount = 64 << 20
+
   private let directory: String
   private let environment: Environment
   private let header: Table<TextCodec, BytesCodec>
@@ -15,15 +18,16 @@ package final class Scratch: Sendable {
   private let headerBytes: [UInt8]
 
   /// Makes an empty scratch for a leg. Whatever lay there is deleted, not read.
+  /// - Parameter byteCountMax: payload and ID bytes of the leg, but for its last page.
   package init(
     area: Area, account: Data, epoch: UUID, until: UInt64, place: UInt64, byteCountMax: Int
   ) throws {
-    directory = area.directory + "/scratch"
+    directory = Self.directory(of: area)
     try Files.remove(directory)
     try Files.makeDirectory(directory)
     var configuration = Environment.Configuration()
     configuration.durability = .unsafeWithoutSync
-    configuration.mapSizeByteCountMax = max(configuration.mapSizeByteCount, byteCountMax)
+    configuration.mapSizeByteCountMax = Self.mapByteCountMax(for: byteCountMax)
     do {
       environment = try Environment.open(at: directory, configuration: configuration)
       header = try environment.table("header", key: TextCodec.self, value: BytesCodec.self)
@@ -43,6 +47,20 @@ package final class Scratch: Sendable {
     try environment.writeBlocking { [header, headerBytes] in
       try $0.put(headerBytes, for: "leg", in: header)
     }
+  }
+
+  private static func directory(of area: Area) -> String { area.directory + "/scratch" }
+
+  /// Removes what a pass that was killed has left; it is never read.
+  package static func remove(of area: Area) throws {
+    let directory = directory(of: area)
+    if FileManager.default.fileExists(atPath: directory) { try Files.remove(directory) }
+  }
+
+  /// Twice the payloads, since LMDB rounds a large one up to whole pages, and a page beyond the limit.
+  private static func mapByteCountMax(for byteCountMax: Int) -> Int {
+    let (double, isOver) = byteCountMax.multipliedReportingOverflow(by: 2)
+    return max(isOver ? Int.max >> 1 : double, 512 << 20) + overheadByteCount
   }
 
   /// Stages one page; across the pages of a leg the newest version of a record wins.
