@@ -1,35 +1,9 @@
 package import Foundation
 package import HubProtocol
 
-/// What the client does with one answer: the table of the protocol's last section, exhaustively.
-package enum AnswerAction: Hashable, Sendable {
-  /// 2xx of the right hub and account. Its epoch is compared with the body's.
-  case use
-  /// Names another account or hub: use nothing, stop, report.
-  case stopForSecurity
-  /// 409: only a replay takes up the new epoch.
-  case epochChanged(epoch: UUID?, lineage: [LineageEntry])
-  /// Network trouble, 429 and 5xx: nothing is known of the request.
-  case backOff(retryAfter: Duration?)
-  /// A 413: a smaller batch. A single one is parked only if the hub itself said it.
-  case halve(isFromHub: Bool)
-  /// 400 on a push: find the one. It is parked only if the problem names it.
-  case bisect(namesMutation: Bool)
-  /// 401: refresh once.
-  case refreshToken
-  /// 404 `client_unknown`: register once.
-  case registerClient
-  /// 410 `cursor_expired`: a scan from zero.
-  case scanFromZero
-  /// 410 `account_erased`: freeze, keep the data.
-  case freeze
-  /// Stop and report, no retry by itself.
-  case stop(HubCode)
-}
-
 /// Whose answer is expected, and to what.
 package struct Expectation: Hashable, Sendable {
-  package enum Call: Sendable, Hashable {
+  package enum Call: Sendable, Hashable, CaseIterable {
     case session
     case client
     case pull
@@ -50,6 +24,10 @@ package struct Expectation: Hashable, Sendable {
 }
 
 /// Judges answers. Pure: no clock, no I/O.
+///
+/// The order is the protocol's (section "What the client does with an answer"): (a) what names
+/// somebody else is a security event; (b) what is not the hub's, or no answer of the protocol, is
+/// network trouble; (c) what parks, freezes, replays or advances needs the owner's name.
 package enum AnswerJudge {
   /// The longest `Retry-After` that is honoured.
   package static let retryAfterMax = Duration.seconds(300)
@@ -57,16 +35,12 @@ package enum AnswerJudge {
   package static func action(
     for response: HubResponse, expecting expected: Expectation
   ) -> AnswerAction {
-    let problem = problem(of: response)
-    let isUsable = (200..<300).contains(response.status) || problem != nil
+    let isSuccess = (200..<300).contains(response.status)
     let hub = header(HubHeader.hub, of: response).flatMap { UUID(wireText: $0) }
     let account = namedAccount(of: response)
-
-    // (a) Present and unlike: somebody else's.
-    if isUsable {
-      if let wanted = expected.hub, let text = header(HubHeader.hub, of: response),
-        UUID(wireText: text) != wanted
-      {
+    let problem = problem(of: response)
+    if isSuccess || isProblem(response) {
+      if let wanted = expected.hub, header(HubHeader.hub, of: response) != nil, hub != wanted {
         return .stopForSecurity
       }
       if let wanted = expected.account, header(HubHeader.account, of: response) != nil,
@@ -74,57 +48,83 @@ package enum AnswerJudge {
       {
         return .stopForSecurity
       }
-      if problem?.code == HubCode.accountMismatch.rawValue, hub != nil { return .stopForSecurity }
+      if hub != nil, problem?.code == HubCode.accountMismatch.rawValue { return .stopForSecurity }
     }
-    // (b) No hub of ours said it: network trouble, whatever the status is.
-    let retryAfter = retryAfter(of: response)
-    guard hub != nil else {
-      return response.status == 413 ? .halve(isFromHub: false) : .backOff(retryAfter: retryAfter)
-    }
-    if (200..<300).contains(response.status) {
-      guard account != nil else { return .backOff(retryAfter: retryAfter) }
-      return .use
-    }
-    guard let problem, let code = HubCode(rawValue: problem.code) else {
-      return response.status == 413 ? .halve(isFromHub: false) : .backOff(retryAfter: retryAfter)
-    }
-    // (c) What parks, freezes, replays or advances needs the owner's name.
-    let isOwners = account != nil && (expected.account == nil || account == expected.account)
+    guard hub != nil else { return trouble(response, expected.call) }
+    // Every 2xx of the calls that this module makes is given for a verified token.
+    if isSuccess { return account == nil ? trouble(response, expected.call) : .use }
+    guard let problem, let code = HubCode(rawValue: problem.code),
+      status(of: code) == response.status
+    else { return trouble(response, expected.call) }
     return action(
-      for: code, problem: problem, call: expected.call, isOwners: isOwners, retryAfter: retryAfter)
+      for: code, call: expected.call, isOwners: account != nil,
+      otherwise: trouble(response, expected.call))
   }
 
+  /// - Parameter isOwners: the account that is expected was named, or, while none is known yet, one.
   private static func action(
-    for code: HubCode, problem: HubProblem, call: Expectation.Call, isOwners: Bool,
-    retryAfter: Duration?
+    for code: HubCode, call: Expectation.Call, isOwners: Bool, otherwise trouble: AnswerAction
   ) -> AnswerAction {
     switch code {
     case .tokenInvalid, .tokenExpired: .refreshToken
     case .accountMismatch: .stopForSecurity
-    case .accountDisabled, .clientBoundElsewhere: .stop(code)
     case .clientUnknown: call == .push && isOwners ? .registerClient : .stop(code)
-    case .accountErased: isOwners ? .freeze : .backOff(retryAfter: retryAfter)
-    case .cursorExpired: isOwners ? .scanFromZero : .backOff(retryAfter: retryAfter)
-    case .epochChanged:
-      isOwners
-        ? .epochChanged(epoch: problem.epoch, lineage: problem.lineage ?? [])
-        : .backOff(retryAfter: retryAfter)
+    case .accountErased: isOwners ? .freeze : trouble
+    case .cursorExpired: isOwners ? .scanFromZero : trouble
+    case .epochChanged: isOwners ? .epochChanged : trouble
     case .tooLarge: call == .push ? .halve(isFromHub: isOwners) : .stop(code)
     case .badMutation: call == .push ? .bisect(namesMutation: isOwners) : .stop(code)
     case .badRequest: call == .push ? .bisect(namesMutation: false) : .stop(code)
-    case .rateLimited, .unavailable, .internal, .busy: .backOff(retryAfter: retryAfter)
-    case .accountMissing, .badCursor, .notFound, .methodNotAllowed, .uriTooLong,
-      .unsupportedMediaType, .headersTooLarge, .blockedBy, .mutationReused, .badBase:
+    case .rateLimited, .unavailable, .internal: trouble
+    case .accountDisabled, .clientBoundElsewhere, .accountMissing, .badCursor, .notFound,
+      .methodNotAllowed, .uriTooLong, .unsupportedMediaType, .headersTooLarge:
       .stop(code)
+    // Verdicts on single mutations, never a problem of their own: they have no status.
+    case .blockedBy, .busy, .mutationReused, .badBase: trouble
     }
+  }
+
+  /// Parks and freezes nothing. A proxy's 413 still makes a batch smaller.
+  private static func trouble(_ response: HubResponse, _ call: Expectation.Call) -> AnswerAction {
+    let retryAfter = retryAfter(of: response)
+    switch response.status {
+    case 413 where call == .push: return .halve(isFromHub: false)
+    case 429, 500...: return .backOff(retryAfter: retryAfter)
+    default: return .networkTrouble(retryAfter: retryAfter)
+    }
+  }
+
+  /// The status that comes with a code; nil for those of verdicts. A code with another status is not
+  /// the hub's word.
+  private static func status(of code: HubCode) -> Int? {
+    switch code {
+    case .accountMissing, .badCursor, .badMutation, .badRequest: 400
+    case .tokenInvalid, .tokenExpired: 401
+    case .accountMismatch, .accountDisabled, .clientBoundElsewhere: 403
+    case .notFound, .clientUnknown: 404
+    case .methodNotAllowed: 405
+    case .epochChanged: 409
+    case .accountErased, .cursorExpired: 410
+    case .tooLarge: 413
+    case .uriTooLong: 414
+    case .unsupportedMediaType: 415
+    case .rateLimited: 429
+    case .headersTooLarge: 431
+    case .internal: 500
+    case .unavailable: 503
+    case .blockedBy, .busy, .mutationReused, .badBase: nil
+    }
+  }
+
+  private static func isProblem(_ response: HubResponse) -> Bool {
+    !(200..<300).contains(response.status)
+      && header(HubHeader.contentType, of: response)?.lowercased()
+        .hasPrefix(HubProblem.contentType) == true
   }
 
   /// The problem, if the answer is one by its type and form.
   package static func problem(of response: HubResponse) -> HubProblem? {
-    guard !(200..<300).contains(response.status),
-      let type = header(HubHeader.contentType, of: response),
-      type.lowercased().hasPrefix("application/problem+json")
-    else { return nil }
+    guard isProblem(response) else { return nil }
     do {
       return try HubProblem(decoding: response.body)
     } catch {
@@ -133,7 +133,7 @@ package enum AnswerJudge {
     }
   }
 
-  /// A field that is there exactly once.
+  /// A field's value; empty, which is no value of any field here, when it came more than once.
   package static func header(_ name: String, of response: HubResponse) -> String? {
     let values = response.values(of: name)
     return values.count == 1 ? values[0] : values.isEmpty ? nil : ""
@@ -154,9 +154,10 @@ package enum AnswerJudge {
 
   /// Whole seconds, at most five minutes; a date or nonsense counts as not said.
   static func retryAfter(of response: HubResponse) -> Duration? {
-    guard let text = header(HubHeader.retryAfter, of: response), let seconds = UInt32(text) else {
-      return nil
-    }
-    return min(.seconds(Int64(seconds)), retryAfterMax)
+    guard let text = header(HubHeader.retryAfter, of: response),
+      text.utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }), !text.isEmpty
+    else { return nil }
+    // More digits than fit are still a long time.
+    return min(.seconds(Int64(text) ?? 300), retryAfterMax)
   }
 }

@@ -4,6 +4,9 @@ public import ProfileStore
 
 /// A place in the batches that an area hands over: growing by one, saved by the app with its rows.
 public struct BatchPosition: Sendable, Hashable, Codable, Comparable {
+  /// Before the first batch: what an app gives whose store is new, or was lost.
+  public static let start = BatchPosition(0)
+
   /// The number itself; 0 before the first batch.
   public let number: UInt64
 
@@ -77,7 +80,7 @@ public struct ChangeBatch: ~Copyable {
     self.area = area
   }
 
-  /// How many changes there are.
+  /// How many changes there are; none when a replay only tells an app that it is complete again.
   public var count: Int { contents.count }
 
   /// The changes, each record at most once.

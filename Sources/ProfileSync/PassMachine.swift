@@ -52,8 +52,6 @@ package struct PassMachine: Sendable {
   /// What the runner does.
   package enum Action: Hashable, Sendable {
     case perform(PassStep)
-    /// Refresh the token, then perform the step again.
-    case refreshToken(then: PassStep)
     /// Remember that the account is erased at the hub, then stop.
     case freeze
     case stop(SyncError.Code)
@@ -61,73 +59,67 @@ package struct PassMachine: Sendable {
     case finish(continues: Bool)
   }
 
-  private static let anyScan = NSUUID(uuidBytes: [UInt8](repeating: 0, count: 16)) as UUID
+  /// How often one pass lets the hub send it back to zero.
+  static let expiryCountMax = 2
 
   private let goal: PassGoal
+  private let lineage: [LineageEntry]
+  private let isFrozen: Bool
+  private var isRegistered: Bool
   private var hasFinishedScan: Bool
   private var cursor: Cursor?
   private var scan: ScanState?
-  private let lineage: [LineageEntry]
-  private let isRegistered: Bool
-  private let isFrozen: Bool
-  private var session: SessionAnswer?
   /// What is still to do, the current step first.
   private var plan: [PassStep] = [.verify]
-  private var hasRefreshed = false
+  /// Whether the client was registered in this pass.
   private var hasRegistered = false
+  /// The scan that a 410 asks for, until it is planned.
+  private var demanded: ScanState.Kind?
+  private var expiryCount = 0
   /// Whether a forced scan was finished in this pass.
   private var hasScanned = false
 
   package init(goal: PassGoal, facts: PassFacts) {
     self.goal = goal
+    lineage = facts.lineage
+    isFrozen = facts.isErasedAtHub
+    isRegistered = facts.client.isRegistered
     hasFinishedScan = facts.hasFinishedScan
     cursor = facts.cursor
     scan = facts.scan
-    lineage = facts.lineage
-    isRegistered = facts.client.isRegistered
-    isFrozen = facts.isErasedAtHub
   }
 
   /// The first action.
-  package mutating func start() -> Action {
+  package func start() -> Action {
     if isFrozen { return .stop(.accountErased) }
-    if case .continuing(let id) = goal, scan?.id != id || scan?.phase != .legs {
-      return .stop(.continuationExpired)
-    }
+    if case .continuing(let id) = goal, scan?.id != id { return .stop(.continuationExpired) }
     return .perform(.verify)
   }
 
   /// The next action after an event.
+  /// - Precondition: the event belongs to the step that was ordered last.
   package mutating func handle(_ event: Event) -> Action {
     switch event {
     case .verified(let answer):
-      session = answer
+      advance(past: .verify)
       if let code = makePlan(answer) { return .stop(code) }
-      return next()
     case .done(let step):
-      if step == .register { hasRegistered = true }
-      if step == .finishScan { hasScanned = true }
-      if case .begin(let kind, let epoch, let until) = step {
-        // Only kind and epoch count here; the area has the scan itself.
-        scan = ScanState(id: PassMachine.anyScan, kind: kind, epoch: epoch, until: until)
-      }
       advance(past: step)
-      return next()
+      note(step)
     case .sent:
       advance(past: .push)
       // What was sent comes back with its versions.
       if plan.isEmpty { plan = [.pull] }
-      return next()
-    case .legDelivered(let more):
-      guard more else {
-        advance(past: .leg)
-        return next()
-      }
+    case .legDelivered(more: true):
+      precondition(plan.first == .leg, "a pass was told of a leg that it did not order")
       // A scan that nobody asked for goes on; a replay's next leg is the caller's to ask for.
-      return goal == .ordinary ? .perform(.leg) : .finish(continues: true)
+      if goal != .ordinary { return .finish(continues: true) }
+    case .legDelivered(more: false):
+      advance(past: .leg)
     case .answered(let action):
       return handle(action)
     }
+    return plan.first.map { .perform($0) } ?? .finish(continues: false)
   }
 
   private mutating func advance(past step: PassStep) {
@@ -135,23 +127,43 @@ package struct PassMachine: Sendable {
     plan.removeFirst()
   }
 
-  private func next() -> Action {
-    plan.first.map { .perform($0) } ?? .finish(continues: false)
+  /// Keeps in step with what the runner has committed.
+  private mutating func note(_ step: PassStep) {
+    switch step {
+    case .register:
+      isRegistered = true
+      hasRegistered = true
+    case .begin(let kind, let epoch, let until):
+      // The area has the scan with its real name; here only kind, epoch and end count.
+      scan = ScanState(id: Self.anyScan, kind: kind, epoch: epoch, until: until)
+    case .finishLegs:
+      guard let ended = scan else { return }
+      let before = cursor.flatMap { $0.epoch == ended.epoch ? $0.sequence : nil } ?? 0
+      cursor = Cursor(epoch: ended.epoch, sequence: max(before, ended.until))
+      scan?.phase = .tail
+    case .finishScan:
+      if scan?.isForced == true {
+        hasFinishedScan = true
+        hasScanned = true
+      }
+      scan = nil
+    case .verify, .discards, .push, .leg, .pull: break
+    }
   }
 
+  private static let anyScan = NSUUID(uuidBytes: [UInt8](repeating: 0, count: 16)) as UUID
+
   private mutating func handle(_ action: AnswerAction) -> Action {
-    guard let step = plan.first else { return .stop(.badAnswer) }
     switch action {
-    case .use: return .stop(.badAnswer)
     case .stopForSecurity: return .stop(.accountMismatch)
     case .epochChanged: return .stop(.epochChanged)
+    case .networkTrouble: return .stop(.badAnswer)
     case .backOff: return .stop(.hubUnavailable)
     // The push itself halves and bisects; what it cannot resolve ends here.
-    case .halve, .bisect: return .stop(.refused)
-    case .refreshToken:
-      if hasRefreshed { return .stop(.needsAuthentication) }
-      hasRefreshed = true
-      return .refreshToken(then: step)
+    case .halve(isFromHub: false): return .stop(.hubUnavailable)
+    case .halve(isFromHub: true), .bisect: return .stop(.refused)
+    // The request was repeated with a new token already.
+    case .refreshToken: return .stop(.needsAuthentication)
     case .registerClient:
       if hasRegistered { return .stop(.refused) }
       plan.insert(.register, at: 0)
@@ -161,21 +173,24 @@ package struct PassMachine: Sendable {
     case .stop(.accountDisabled): return .stop(.accountDisabled)
     case .stop(.clientBoundElsewhere): return .stop(.clientBoundElsewhere)
     case .stop: return .stop(.refused)
+    case .use: preconditionFailure("a usable answer is an event of its own")
     }
   }
 
-  /// The cursor lies below what the hub still has tombstones for.
-  private mutating func scanFromZero() -> Action {
-    guard !hasScanned, let session else { return .stop(.cursorExpired) }
-    // 410 for a scan's own `until` begins it again, as what it was.
-    let kind = scan.flatMap { $0.isForced ? $0.kind : nil } ?? .expired
-    hasScanned = plan.contains(.leg)
-    plan = scanPlan(begin: .begin(kind, epoch: session.epoch, until: session.highWater))
-    return next()
-  }
+  // MARK: The order
 
-  private func scanPlan(begin: PassStep?) -> [PassStep] {
-    [begin, .leg, .finishLegs, .pull, .finishScan, .discards, .push].compactMap { $0 }
+  /// The hub has purged tombstones that the request needs. It is asked again where it stands, since a
+  /// scan that ends below its minimum would be refused like the request.
+  private mutating func scanFromZero() -> Action {
+    guard !hasScanned, expiryCount < Self.expiryCountMax else { return .stop(.cursorExpired) }
+    expiryCount += 1
+    switch scan {
+    case let scan? where scan.isForced: demanded = scan.kind
+    case .some where plan.first == .leg: demanded = .replay
+    default: demanded = .expired
+    }
+    plan = [.verify]
+    return .perform(.verify)
   }
 
   /// Decides the order after the hub has said where it stands.
@@ -183,45 +198,60 @@ package struct PassMachine: Sendable {
   private mutating func makePlan(_ answer: SessionAnswer) -> SyncError.Code? {
     plan = isRegistered ? [] : [.register]
     let forced = scan.flatMap { $0.isForced ? $0 : nil }
+    func begin(_ kind: ScanState.Kind) -> PassStep {
+      .begin(kind, epoch: answer.epoch, until: answer.highWater)
+    }
     guard let epoch = forced?.epoch ?? cursor?.epoch else {
-      plan += scanPlan(begin: .begin(.first, epoch: answer.epoch, until: answer.highWater))
+      plan += [begin(.first)] + Self.scanSteps
       return nil
     }
-    if epoch != answer.epoch { return planNewEpoch(answer, from: epoch) }
-    if let forced, goal != .replay {
-      plan += forced.phase == .legs ? scanPlan(begin: nil) : tailPlan
+    if epoch != answer.epoch {
+      // Only a replay takes up another epoch; one that was left is never taken up again.
+      if lineage.contains(where: { $0.epoch == answer.epoch }) { return .epochAlreadyLeft }
+      guard goal == .replay else { return .epochChanged }
+      plan += [begin(.newEpoch)] + Self.scanSteps
       return nil
     }
-    let begin = PassStep.begin(
-      forced?.kind ?? forcedKind(answer) ?? .replay, epoch: answer.epoch, until: answer.highWater)
-    if forced != nil || forcedKind(answer) != nil {
-      plan += scanPlan(begin: begin)
+    if let kind = scanToBegin(answer, forced) {
+      plan += kind == .replay ? [begin(kind)] + Self.replaySteps : [begin(kind)] + Self.scanSteps
       return nil
     }
+    if let forced {
+      plan += forced.phase == .legs ? Self.scanSteps : Self.tailSteps
+      return nil
+    }
+    plan += [.discards, .push]
     switch goal {
-    case .ordinary: plan += [.discards, .push, .pull]
-    case .replay: plan += [.discards, .push, begin, .leg, .finishLegs, .finishScan, .pull]
-    case .continuing: plan += [.discards, .push, .leg, .finishLegs, .finishScan, .pull]
+    case .ordinary: plan += [.pull]
+    case .replay: plan += [begin(.replay)] + Self.replaySteps
+    case .continuing where scan?.phase == .tail: plan += [.finishScan, .pull]
+    case .continuing:
+      // 410 for its own `until` begins it again.
+      if let scan, scan.until < answer.minimumCursor { plan += [begin(.replay)] }
+      plan += Self.replaySteps
     }
     return nil
   }
 
-  private var tailPlan: [PassStep] { [.pull, .finishScan, .discards, .push] }
+  /// Pulled first and sent after.
+  private static let scanSteps: [PassStep] = [.leg, .finishLegs] + tailSteps
+  private static let tailSteps: [PassStep] = [.pull, .finishScan, .discards, .push]
+  /// Of a replay that nothing forces.
+  private static let replaySteps: [PassStep] = [.leg, .finishLegs, .finishScan, .pull]
 
-  /// A scan that the area's or the hub's state asks for.
-  private func forcedKind(_ answer: SessionAnswer) -> ScanState.Kind? {
+  /// A scan that has to begin before anything is sent; nil when none has.
+  private mutating func scanToBegin(
+    _ answer: SessionAnswer, _ forced: ScanState?
+  ) -> ScanState.Kind? {
+    defer { demanded = nil }
+    if let forced {
+      // Its own end, or the cursor that it has raised, lies below what the hub still tells whole.
+      let end = forced.phase == .legs ? forced.until : cursor?.sequence ?? forced.until
+      let mustBegin = goal == .replay || demanded != nil || end < answer.minimumCursor
+      return mustBegin ? forced.kind : nil
+    }
     if !hasFinishedScan { return .first }
     if let cursor, cursor.sequence < answer.minimumCursor { return .expired }
-    return nil
-  }
-
-  /// Only a replay takes up another epoch; one that was left is never taken up again.
-  private mutating func planNewEpoch(
-    _ answer: SessionAnswer, from epoch: UUID
-  ) -> SyncError.Code? {
-    if lineage.contains(where: { $0.epoch == answer.epoch }) { return .epochAlreadyLeft }
-    guard goal == .replay else { return .epochChanged }
-    plan += scanPlan(begin: .begin(.newEpoch, epoch: answer.epoch, until: answer.highWater))
-    return nil
+    return demanded
   }
 }

@@ -5,7 +5,7 @@ import ProfileStore
 extension PassRunner {
   /// Sends what waits in the outbox when the step begins, in order.
   func push() async throws {
-    guard let hub else { throw error(.badAnswer) }
+    guard let hub else { throw SyncError.stateLost }
     var plan = PushPlan(limits: hub.limits)
     let through = try area.lastOrder()
     let total = try UInt64(area.read { try area.pendingSummary($0) }.count)
@@ -16,7 +16,7 @@ extension PassRunner {
         try area.batch(
           after: after, countMax: plan.countMax, byteCountMax: plan.byteCountMax, transaction)
       }
-      guard let last = raw.last, raw[0].order <= through else { return }
+      guard let first = raw.first, let last = raw.last, first.order <= through else { return }
       // What waits behind a deferred mutation of its record waits with it.
       let entries = raw.filter { $0.order <= through && !deferred.contains($0.record) }
       guard !entries.isEmpty else {
@@ -50,10 +50,11 @@ extension PassRunner {
       client: facts.client.id, epoch: hub.epoch,
       cursor: try area.facts().cursor?.sequence ?? 0,
       mutations: entries.map { Self.wire($0, highWater: hub.highWater) })
-    let answer = try read(PushAnswer.self, from: try await ask(.push(request), .push))
-    try requireOurs(hub: answer.hub, account: answer.account, epoch: answer.epoch)
-    guard answer.results.map(\.mutation) == entries.map(\.mutation) else {
-      throw badAnswer("its verdicts are of other mutations")
+    let response = try await ask(.push(request), .push)
+    let answer = try AnswerBody.read(PushAnswer.self, from: response)
+    try requireOurs(response, hub: answer.hub, account: answer.account, epoch: answer.epoch)
+    if let fault = PushCheck.fault(in: answer, asked: request.mutations) {
+      throw SyncError.badAnswer(fault)
     }
     return answer
   }
@@ -79,52 +80,29 @@ extension PassRunner {
     var settlements: [(mutation: UUID, settlement: Settlement)] = []
     var deferred: Set<RecordID> = []
     for (entry, result) in zip(entries, answer.results) {
-      report.sent += 1
-      guard let settlement = PushPlan.settlement(of: result) else {
-        guard result.status == .deferred else { throw badAnswer("a verdict has no version") }
-        report.deferred += 1
-        deferred.insert(entry.record)
-        continue
+      switch PushPlan.settlement(of: result) {
+      case let settlement?: settlements.append((entry.mutation, settlement))
+      case nil: deferred.insert(entry.record)
       }
-      if case .acknowledged = settlement { report.acknowledged += 1 } else { report.parked += 1 }
-      settlements.append((entry.mutation, settlement))
     }
     try await area.settle(
       settlements, epoch: answer.epoch, highWater: answer.highWater, policy: policy)
+    report.sent += entries.count
+    report.deferred += entries.count - settlements.count
+    let parked = settlements.count {
+      if case .parked = $0.settlement { true } else { false }
+    }
+    report.parked += parked
+    report.acknowledged += settlements.count - parked
     return deferred
   }
 
   private func park(
     _ entry: OutboxEntry, _ reason: Parked.Reason, _ code: String?, _ hub: SessionAnswer
   ) async throws {
-    report.parked += 1
     try await area.settle(
       [(entry.mutation, .parked(Parked(reason: reason, code: code)))], epoch: hub.epoch,
       highWater: hub.highWater, policy: policy)
-  }
-
-  /// Hands over the hub's versions of records whose parked mutation the app has discarded.
-  func deliverDiscards(_ apply: Apply) async throws {
-    guard let hub else { throw error(.badAnswer) }
-    for entry in try area.discarding() {
-      let response = try await ask(.record(id: entry.record), .record)
-      let answer = try read(RecordAnswer.self, from: response)
-      try requireOurs(hub: answer.hub, account: answer.account, epoch: answer.epoch)
-      if let record = answer.record, record.id != entry.record {
-        throw badAnswer("it has another record")
-      }
-      let change =
-        answer.record.map {
-          IncomingChange(
-            record: $0.id, version: $0.version, payload: $0.payload, isDeleted: $0.deleted)
-        }
-        ?? IncomingChange(
-          record: entry.record, version: 0, payload: nil, isDeleted: true, isInferred: true)
-      try await deliver(
-        [change], progress: .none, isReplay: false, position: nextPosition(), commits: false, apply)
-      try await area.finishDiscard(
-        of: entry, change: change.isInferred ? nil : change, epoch: hub.epoch,
-        lineage: hub.lineage, policy: policy)
-    }
+    report.parked += 1
   }
 }

@@ -40,8 +40,9 @@ extension Profile {
   /// again, do metadata and cursor advance. If it throws, or the session changed, the pass stops and
   /// the next one delivers the same batch again.
   /// - Parameters:
-  ///   - appPosition: the position that the app's store has saved; an older one than the area has
-  ///     throws `appStoreBehind`, except in a replay.
+  ///   - appPosition: the position that the app's store has saved, ``BatchPosition/start`` if it has
+  ///     none yet; an older one than the area has throws `appStoreBehind`, except in a replay. nil:
+  ///     not checked, for an app that saves none.
   ///   - applyChanges: saves a batch in one transaction of the app's own. It runs where the caller
   ///     runs (a main-actor app stays on the main actor) and may enqueue, but not synchronize.
   /// - Throws: as ``synchronize(account:session:replayFromStart:waiting:onProgress:)``, and what the
@@ -80,7 +81,10 @@ extension Profile {
     ) { _ in }
   }
 
-  /// Brings the next leg of a replay, for an app with a store of its own.
+  /// Brings the next leg of a replay, for an app with a store of its own. A leg that was cut off is
+  /// asked for with the same continuation.
+  /// - Throws: `continuationExpired` when another replay has begun since, or this one is over; as the
+  ///   other forms.
   @discardableResult
   public func synchronize(
     account: VerifiedAccount, continuing continuation: ReplayContinuation,
@@ -91,7 +95,8 @@ extension Profile {
     try await pass(
       PassOrder(
         account: account, session: session, goal: .continuing(scan: continuation.scan),
-        hasClosure: true, appPosition: appPosition, waiting: waiting, onProgress: onProgress),
+        hasClosure: true, appPosition: appPosition ?? continuation.position, waiting: waiting,
+        onProgress: onProgress),
       applyChanges)
   }
 }
@@ -111,7 +116,7 @@ extension Profile {
   private func pass(
     _ order: PassOrder, _ apply: PassRunner.Apply
   ) async throws -> SyncReport {
-    guard !PassContext.passes.contains(where: { $0.area == area.id }) else {
+    guard !PassContext.running.contains(where: { $0.area == area.id }) else {
       throw SyncError(
         .insideApplyClosure,
         "a pass cannot run inside the apply closure of its own area: call it after the closure "
@@ -120,9 +125,7 @@ extension Profile {
     let session = order.session ?? self.session
     try requireOwner(order.account, session)
     let transport = try registry.transport()
-    guard let turn = try await area.passes.turn(timeout: order.waiting.timeout) else {
-      throw SyncError(.busy, "another pass of this area is running: wait longer, or try again")
-    }
+    let turn = try await turn(order.waiting)
     defer { turn.end() }
     // The session may have changed while this pass waited for its turn.
     let signedIn = try requireOwner(order.account, session)
@@ -135,10 +138,22 @@ extension Profile {
       let report = try await runner.run(apply)
       try await note(nil)
       return report
-    } catch {
-      try await note(error)
+    } catch let stopped {
+      // What stopped the pass counts, also where it cannot be noted for a person.
+      do { try await note(stopped) } catch { throw stopped }
+      throw stopped
+    }
+  }
+
+  private func turn(_ waiting: PassWait) async throws -> PassQueue.Turn {
+    do {
+      if let turn = try await area.passes.turn(timeout: waiting.timeout) { return turn }
+    } catch let error as StoreError {
+      // The line is in the area's directory, which goes when it is erased.
+      _ = try area.owner()
       throw error
     }
+    throw SyncError(.busy, "another pass of this area is running: wait longer, or try again")
   }
 
   /// Owner = account = session, else nothing is sent.
@@ -149,11 +164,7 @@ extension Profile {
     guard let owner = try area.owner() else {
       throw StoreError(.notBound, "an unowned area does not synchronize: bind it first")
     }
-    guard owner == account.bytes else {
-      throw StoreError(
-        .ownedByAnotherAccount,
-        "the area is owned by another account than the call names: use that account's profile")
-    }
+    guard owner == account.bytes else { throw StoreError.anotherOwner }
     return try ProfileRegistry.require(account, in: session)
   }
 
@@ -171,4 +182,10 @@ extension Profile {
     try await area.notePass(
       PassOutcome(endedAt: registry.policy.now(), isComplete: error == nil, message: message))
   }
+}
+
+extension StoreError {
+  static let anotherOwner = StoreError(
+    .ownedByAnotherAccount,
+    "the area is owned by another account than the call names: use that account's profile")
 }

@@ -35,11 +35,11 @@ package struct PushPlan: Sendable {
     switch action {
     case .halve(let isFromHub):
       guard count > 1 else {
-        return isFromHub ? .parkIfEmptyPushIsAccepted(.tooLarge) : .giveUp
+        return isFromHub && count == 1 ? .parkIfEmptyPushIsAccepted(.tooLarge) : .giveUp
       }
     case .bisect(let namesMutation):
       guard count > 1 else {
-        return namesMutation ? .parkIfEmptyPushIsAccepted(.rejected) : .giveUp
+        return namesMutation && count == 1 ? .parkIfEmptyPushIsAccepted(.rejected) : .giveUp
       }
     default: return .giveUp
     }
@@ -48,6 +48,7 @@ package struct PushPlan: Sendable {
   }
 
   /// What one verdict means for its mutation; nil: it stays and is sent in a later pass.
+  /// - Precondition: ``PushCheck`` has let the answer through.
   package static func settlement(of result: MutationResult) -> Settlement? {
     switch result.status {
     case .applied, .duplicate: result.version.map { .acknowledged(version: $0) }

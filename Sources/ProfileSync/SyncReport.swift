@@ -31,10 +31,12 @@ public struct SyncReport: Sendable {
 /// Valid until another replay of the area begins; it may be stored.
 public struct ReplayContinuation: Sendable, Hashable, Codable {
   let scan: UUID
-  /// The sequence up to which the replay has come, and the one at which it ends.
+  /// The sequence up to which the replay has come.
   public let place: UInt64
   /// The sequence at which it ends.
   public let until: UInt64
+  /// What an app whose store is behind has saved: it stays behind until the replay's end.
+  let position: BatchPosition?
 }
 
 /// How far a pass has come, for a progress bar.

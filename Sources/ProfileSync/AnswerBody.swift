@@ -1,0 +1,33 @@
+import Foundation
+import HubProtocol
+import ProfileStore
+
+/// Reads bodies of answers that ``AnswerJudge`` let through.
+enum AnswerBody {
+  /// A body that cannot be read is used in nothing.
+  /// - Throws: `badAnswer`.
+  static func read<Message: HubMessage>(
+    _ type: Message.Type, from response: HubResponse
+  ) throws(SyncError) -> Message {
+    let header = AnswerJudge.header(HubHeader.contentType, of: response) ?? ""
+    guard let format = WireFormat(contentType: header) else {
+      throw .badAnswer("it is neither CBOR nor JSON")
+    }
+    do {
+      return try Message(decoding: response.body, as: format)
+    } catch {
+      throw .badAnswer("\(error)")
+    }
+  }
+
+  /// Whether head and body name the same hub and account: both are checked, and must agree.
+  static func isConsistent(_ response: HubResponse, hub: UUID, account: AccountID) -> Bool {
+    let named = AnswerJudge.header(HubHeader.hub, of: response).flatMap { UUID(wireText: $0) }
+    return named == hub && AnswerJudge.namedAccount(of: response) == account
+  }
+
+  /// The epoch that the head names.
+  static func namedEpoch(of response: HubResponse) -> UUID? {
+    AnswerJudge.header(HubHeader.epoch, of: response).flatMap { UUID(wireText: $0) }
+  }
+}

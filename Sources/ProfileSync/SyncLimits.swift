@@ -1,0 +1,9 @@
+/// What a pass brings at most at once. (Contract section 7.)
+enum SyncLimits {
+  /// Records in a batch that is handed over, and in a page.
+  static let batchCountMax = 500
+  /// Pages in one leg of a scan from zero.
+  static let legPageCountMax = 100
+  /// Pages that a plain pull follows beyond the high water at its beginning.
+  static let extraPageCountMax = 100
+}

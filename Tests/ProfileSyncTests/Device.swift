@@ -1,0 +1,182 @@
+import Foundation
+import HubProtocol
+import ProfileStore
+import ProfileSync
+import Synchronization
+
+/// One device: a store directory, a session, a way to the hub.
+final class Device: Sendable {
+  let hub: TestHub
+  let directory: TemporaryDirectory
+  let session: AppSession
+  let wire: Wire
+  let registry: ProfileRegistry
+
+  /// - Parameter directory: of a device that was there before; a new one by default.
+  init(
+    _ hub: TestHub, keeping recordKeeping: ProfileRegistry.RecordKeeping = .area,
+    in directory: TemporaryDirectory? = nil, limits: StoreLimits = StoreLimits(),
+    session: AppSession = AppSession()
+  ) throws {
+    self.hub = hub
+    self.directory = try directory ?? TemporaryDirectory()
+    self.session = session
+    wire = Wire(hub)
+    session.signOut()
+    registry = try ProfileRegistry(
+      directory: self.directory.url, session: session,
+      configuration: .init(recordKeeping: recordKeeping, limits: limits))
+    registry.connect(to: wire)
+  }
+
+  /// Signs an account in and opens its area; then forgets the requests of that.
+  func signIn(_ name: String = "alice") async throws -> Person {
+    let token = try hub.token(for: name)
+    let account = try await registry.verify(token: token, clientName: "test")
+    session.signIn(account, token: token)
+    let profile = try await registry.profile(for: account)
+    wire.clear()
+    return Person(
+      account: account, profile: profile, device: self, app: AppStore(owner: account.bytes))
+  }
+}
+
+/// An account on a device, with the store of its app.
+struct Person: Sendable {
+  let account: VerifiedAccount
+  let profile: Profile
+  let device: Device
+  let app: AppStore
+
+  /// A device of its own that has written something and sent it.
+  static func withRecords(
+    _ hub: TestHub, _ ids: [RecordID], _ payload: String = "first", name: String = "alice"
+  ) async throws -> Person {
+    let person = try await Device(hub).signIn(name)
+    try await person.write(ids, payload)
+    try await person.profile.synchronize(account: person.account)
+    return person
+  }
+
+  /// Puts the records into the outbox.
+  func write(_ ids: [RecordID], _ payload: String) async throws {
+    try await profile.enqueue(
+      ids.map { .put($0, Data(payload.utf8)) }, account: account)
+  }
+
+  func delete(_ ids: [RecordID]) async throws {
+    try await profile.enqueue(ids.map { .delete($0) }, account: account)
+  }
+
+  /// Writes and sends.
+  func send(_ ids: [RecordID], _ payload: String) async throws {
+    try await write(ids, payload)
+    try await profile.synchronize(account: account)
+  }
+
+  /// A pass of an app with a store of its own, which saves each batch.
+  @discardableResult
+  func pass(
+    replayFromStart: Bool = false, at position: BatchPosition? = nil
+  ) async throws -> SyncReport {
+    try await profile.synchronize(
+      account: account, replayFromStart: replayFromStart, appPosition: position
+    ) { batch in try app.save(batch) }
+  }
+
+  /// A replay and all its legs.
+  func replay(at position: BatchPosition? = nil) async throws {
+    var report = try await pass(replayFromStart: true, at: position)
+    while let continuation = report.continuation {
+      report = try await profile.synchronize(account: account, continuing: continuation) {
+        try app.save($0)
+      }
+    }
+  }
+
+  /// What the area has of the records: text by ID.
+  func texts() throws -> [RecordID: String] {
+    Dictionary(
+      uniqueKeysWithValues: try profile.records().map {
+        ($0.id, String(decoding: $0.payload, as: UTF8.self))
+      })
+  }
+
+  /// What a pass may change, read from the area itself.
+  func standing() throws -> Standing {
+    let facts = try profile.area.facts()
+    return Standing(
+      cursor: facts.cursor, scan: facts.scan, position: facts.position,
+      records: try profile.records(), outbox: try profile.outbox().map(\.mutation))
+  }
+}
+
+/// What a pass that stopped may not have changed.
+struct Standing: Hashable {
+  var cursor: Cursor?
+  var scan: ScanState?
+  var position: UInt64
+  var records: [Record]
+  var outbox: [UUID]
+}
+
+/// The store of an app's own: rows, and the position that it saved with them.
+final class AppStore: Sendable {
+  struct Row: Hashable, Sendable {
+    var version: UInt64
+    var text: String
+  }
+
+  struct Batch: Sendable {
+    var position: BatchPosition
+    var isReplay: Bool
+    var changes: [Change]
+  }
+
+  private struct Content: Sendable {
+    var owner: Data
+    var rows: [RecordID: Row] = [:]
+    var position = BatchPosition.start
+    var batches: [Batch] = []
+  }
+
+  private let content: Mutex<Content>
+
+  init(owner: Data) { content = Mutex(Content(owner: owner)) }
+
+  var rows: [RecordID: Row] { content.withLock(\.rows) }
+  var position: BatchPosition { content.withLock(\.position) }
+  /// The batches that were saved.
+  var batches: [Batch] { content.withLock(\.batches) }
+  /// All changes that were saved, in order.
+  var changes: [Change] { batches.flatMap(\.changes) }
+  var texts: [RecordID: String] { rows.mapValues(\.text) }
+
+  /// Saves a batch in "one transaction".
+  func save(_ batch: borrowing ChangeBatch) throws {
+    let owner = content.withLock(\.owner)
+    let saved = Batch(
+      position: batch.position, isReplay: batch.isReplay,
+      changes: try batch.changes(localOwner: owner))
+    content.withLock { content in
+      for change in saved.changes {
+        content.rows[change.record] = change.payload.map {
+          Row(version: change.version, text: String(decoding: $0, as: UTF8.self))
+        }
+      }
+      content.position = saved.position
+      content.batches.append(saved)
+    }
+  }
+
+  /// The rows and the position of an earlier time: a file that was restored from a backup.
+  func restore(rows: [RecordID: Row], position: BatchPosition) {
+    content.withLock { content in
+      content.rows = rows
+      content.position = position
+      content.batches = []
+    }
+  }
+
+  func forgetBatches() { content.withLock { $0.batches = [] } }
+}

@@ -1,0 +1,122 @@
+import Foundation
+import HubClient
+import HubProtocol
+import HubServer
+import Synchronization
+import Testing
+
+/// A key that all tests share: nothing depends on which it is.
+let testKey: SigningKey = {
+  do { return try SigningKey.generate(.hs256) } catch {
+    fatalError("no key for the tests: \(error)")
+  }
+}()
+
+/// A real hub over real sockets, in this process, with faults on demand.
+final class TestHub: Sendable {
+  private struct Running: Sendable {
+    var server: HubServer
+    var connection: HubConnection
+  }
+
+  private let directory: TemporaryDirectory
+  private let configuration: HubConfiguration
+  private let running: Mutex<Running>
+
+  private init(_ directory: TemporaryDirectory, _ configuration: HubConfiguration) async throws {
+    self.directory = directory
+    self.configuration = configuration
+    running = Mutex(try await Self.start(configuration))
+  }
+
+  private static func start(_ configuration: HubConfiguration) async throws -> Running {
+    let server = try await HubServer.start(configuration)
+    return Running(server: server, connection: try HubConnection(url: server.url))
+  }
+
+  /// Runs a hub for a test and stops it, whatever the test does.
+  static func run(
+    _ limits: HubLimits = HubLimits(), _ body: (TestHub) async throws -> Void
+  ) async throws {
+    let directory = try TemporaryDirectory()
+    var configuration = HubConfiguration(
+      dataDirectory: directory.url.appending(path: "data", directoryHint: .isDirectory),
+      keys: [testKey])
+    configuration.limits = limits
+    configuration.faultsEnabled = true
+    configuration.captureDirectory = directory.url.appending(
+      path: "captured", directoryHint: .isDirectory)
+    let hub = try await TestHub(directory, configuration)
+    do {
+      try await body(hub)
+    } catch {
+      try await hub.stop()
+      throw error
+    }
+    try await hub.stop()
+  }
+
+  var server: HubServer { running.withLock(\.server) }
+  var connection: HubConnection { running.withLock(\.connection) }
+  var id: UUID { server.hubID }
+
+  func stop() async throws {
+    connection.close()
+    try await server.stop()
+  }
+
+  func token(for account: String) throws -> String {
+    try server.token(for: AccountID(account))
+  }
+
+  /// Everything that this account's requests carried, one file after the other.
+  func captured(of account: String) throws -> [String] {
+    let own = try FileManager.default.contentsOfDirectory(
+      at: captureDirectory, includingPropertiesForKeys: nil)
+    for directory in own {
+      let name = try Data(contentsOf: directory.appending(path: "account"))
+      guard name == Data(account.utf8) else { continue }
+      return try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted()
+        .filter { $0.hasSuffix(".request") }
+        .map {
+          String(
+            decoding: try Data(contentsOf: directory.appending(path: $0)), as: UTF8.self)
+        }
+    }
+    return []
+  }
+
+  private var captureDirectory: URL {
+    directory.url.appending(path: "captured", directoryHint: .isDirectory)
+  }
+
+  // MARK: Restoring an old copy
+
+  private var dataDirectory: URL { configuration.dataDirectory }
+  private var copy: URL { directory.url.appending(path: "copy", directoryHint: .isDirectory) }
+
+  /// Puts a copy of the data aside, as an operator's backup.
+  func backUp() async throws {
+    try await stop()
+    try FileManager.default.copyItem(at: dataDirectory, to: copy)
+    try await startAgain()
+  }
+
+  /// Puts the LMDB files of the backup back: what happened since is lost, and every account gets a
+  /// new epoch.
+  func restore() async throws {
+    try await stop()
+    for file in try FileManager.default.subpathsOfDirectory(atPath: copy.path)
+    where file.hasSuffix("data.mdb") {
+      let place = dataDirectory.appending(path: file)
+      try FileManager.default.removeItem(at: place)
+      try FileManager.default.copyItem(at: copy.appending(path: file), to: place)
+    }
+    try await startAgain()
+  }
+
+  private func startAgain() async throws {
+    let new = try await Self.start(configuration)
+    running.withLock { $0 = new }
+  }
+}

@@ -1,0 +1,118 @@
+import Foundation
+import HubClient
+import HubProtocol
+import ProfileSync
+import Synchronization
+
+/// The way to the test's hub, on which something can happen: a fault asked for, an answer changed or
+/// given by the test, a gate to wait at.
+final class Wire: HubTransport {
+  /// What happens on the way there; an answer ends it there. Counted from 1.
+  typealias Before =
+    @Sendable (_ number: Int, _ request: inout HubRequest) async throws(TransportError)
+    -> HubResponse?
+  /// What happens on the way back.
+  typealias After =
+    @Sendable (_ number: Int, _ request: HubRequest, _ response: inout HubResponse)
+    async throws(TransportError) -> Void
+
+  private struct State: Sendable {
+    var requests: [HubRequest] = []
+    var before: Before?
+    var after: After?
+  }
+
+  private let hub: TestHub
+  private let state = Mutex(State())
+
+  init(_ hub: TestHub) { self.hub = hub }
+
+  func send(_ request: HubRequest) async throws(TransportError) -> HubResponse {
+    let (number, before, after) = state.withLock { state in
+      state.requests.append(request)
+      return (state.requests.count, state.before, state.after)
+    }
+    var request = request
+    if let answer = try await before?(number, &request) { return answer }
+    var response = try await hub.connection.send(request)
+    try await after?(number, request, &response)
+    return response
+  }
+
+  /// What was sent since the last ``clear()``.
+  var requests: [HubRequest] { state.withLock(\.requests) }
+
+  /// The calls among them, as method and path.
+  var calls: [Call] { requests.compactMap(\.call) }
+
+  /// Forgets what was sent, and lets everything through as it is.
+  func clear() { state.withLock { $0 = State() } }
+
+  func before(_ happens: @escaping Before) { state.withLock { $0.before = happens } }
+  func after(_ happens: @escaping After) { state.withLock { $0.after = happens } }
+
+  /// Asks the hub to misbehave at every such call.
+  func ask(for fault: String, at call: Call? = nil) {
+    before { _, request throws(TransportError) in
+      if call == nil || request.call == call {
+        request.headers.append(HeaderField(HubHeader.fault, fault))
+      }
+      return nil
+    }
+  }
+}
+
+/// The calls of the protocol, as a test tells them apart.
+enum Call: String, Sendable, CaseIterable {
+  case session
+  case clients
+  case changes
+  case records
+  case mutations
+}
+
+extension HubRequest {
+  var call: Call? {
+    let path = target.prefix { $0 != "?" }
+    return path.split(separator: "/").dropFirst().first.flatMap { Call(rawValue: String($0)) }
+  }
+
+  /// The value of a query parameter.
+  func query(_ name: String) -> String? {
+    URLComponents(string: target)?.queryItems?.first { $0.name == name }?.value
+  }
+
+  /// A push's content.
+  var push: PushRequest? {
+    get throws {
+      guard call == .mutations, let body else { return nil }
+      return try PushRequest(decoding: body, as: .cbor)
+    }
+  }
+}
+
+extension HubResponse {
+  /// An answer of the test's own making.
+  static func made(
+    _ status: Int, hub: UUID? = nil, account: String? = nil, code: HubCode? = nil,
+    retryAfter: String? = nil, body: Data? = nil, contentType: String? = nil
+  ) -> HubResponse {
+    var headers: [HeaderField] = []
+    if let hub { headers.append(HeaderField(HubHeader.hub, hub.uuidString.lowercased())) }
+    if let account {
+      headers.append(
+        HeaderField(HubHeader.account, PercentEncoding.encode(bytes: Array(account.utf8))))
+    }
+    if let retryAfter { headers.append(HeaderField(HubHeader.retryAfter, retryAfter)) }
+    var content = body ?? Data()
+    if let code {
+      headers.append(HeaderField(HubHeader.contentType, HubProblem.contentType))
+      content = HubProblem(
+        title: code.rawValue, status: status, detail: "made by a test", code: code.rawValue
+      ).encoded()
+    } else if let contentType {
+      headers.append(HeaderField(HubHeader.contentType, contentType))
+    }
+    return HubResponse(status: status, headers: headers, body: content)
+  }
+}
