@@ -153,9 +153,25 @@ extension Area {
     }
     guard let last = earlier.last, let entry = try entry(last, transaction) else {
       // What the hub has lost is sent again as a new record.
-      return try transaction.contains(mutation.record, in: tables.lost) ? .mustNotExist : base
+      if try transaction.contains(mutation.record, in: tables.lost) { return .mustNotExist }
+      return try raised(base, of: mutation.record, transaction)
     }
     return .mutation(entry.mutation)
+  }
+
+  /// A base that lies before this device's own acknowledged edit, which no pull has brought yet, means
+  /// that edit: else a device would be in conflict with itself.
+  private func raised<T: Transaction & ~Copyable>(
+    _ base: Mutation.Base, of record: RecordID, _ transaction: borrowing T
+  ) throws -> Mutation.Base {
+    guard let own = try transaction.value(of: record, in: tables.unpulled),
+      own.epoch == (try tables.cursor(.highWater, transaction)?.epoch)
+    else { return base }
+    switch base {
+    case .version(let version): return .version(max(version, own.version))
+    case .mustNotExist: return own.isDeleted ? base : .version(own.version)
+    case .mutation: return base
+    }
   }
 
   /// What a mutation is based on once the person has decided to send it: the one before it, else

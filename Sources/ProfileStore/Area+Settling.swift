@@ -97,11 +97,10 @@ extension Area {
   ) throws {
     try rebase(followersOf: entry, onto: .version(version), &transaction)
     try remove(entry, &transaction)
-    if policy.keepsRecords {
-      try settleLocally(entry, version: version, &transaction)
-    } else {
-      try transaction.put([], for: entry.record, in: tables.unpulled)
-    }
+    if policy.keepsRecords { try settleLocally(entry, version: version, &transaction) }
+    try transaction.put(
+      RecordMetadata(epoch: epoch, version: version, isDeleted: entry.kind == .delete),
+      for: entry.record, in: tables.unpulled)
     let counter = try tables.number(.lastAcknowledged, transaction) + 1
     try tables.setNumber(.lastAcknowledged, counter, &transaction)
     try transaction.put(

@@ -223,9 +223,8 @@ extension Area {
       try takeIn(
         change.record, version: change.version, payload: change.payload,
         isNewEpoch: known.map { $0.epoch != epoch } ?? false, &transaction)
-    } else {
-      try transaction.delete(change.record, in: tables.unpulled)
     }
+    try transaction.delete(change.record, in: tables.unpulled)
   }
 
   /// A deletion that no tombstone said. Where an edit waits the record stays as it is: only what

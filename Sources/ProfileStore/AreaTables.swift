@@ -24,9 +24,9 @@ struct AreaTables: Sendable {
   let brought: Table<RecordIDCodec, BytesCodec>
   /// record → what the hub lost with an epoch.
   let lost: Table<RecordIDCodec, MetadataCodec>
-  /// record: the hub has acknowledged a mutation of it, and no pull has brought it since. Only where
-  /// the app keeps the records itself; else their own rows say it.
-  let unpulled: Table<RecordIDCodec, BytesCodec>
+  /// record → the version that the hub gave a mutation of this device, which no pull has brought yet:
+  /// an edit that is written meanwhile is based on it, whatever the person's row says.
+  let unpulled: Table<RecordIDCodec, MetadataCodec>
   /// adoption UUID → receipt.
   let adoptions: Table<UUIDCodec, AdoptionReceiptCodec>
 
@@ -45,7 +45,8 @@ struct AreaTables: Sendable {
       "acknowledged", key: UInt64Codec.self, value: AcknowledgedCodec.self)
     brought = try environment.table("brought", key: RecordIDCodec.self, value: BytesCodec.self)
     lost = try environment.table("lost", key: RecordIDCodec.self, value: MetadataCodec.self)
-    unpulled = try environment.table("unpulled", key: RecordIDCodec.self, value: BytesCodec.self)
+    unpulled = try environment.table(
+      "unpulled", key: RecordIDCodec.self, value: MetadataCodec.self)
     adoptions = try environment.table(
       "adoptions", key: UUIDCodec.self, value: AdoptionReceiptCodec.self)
   }

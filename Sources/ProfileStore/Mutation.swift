@@ -38,7 +38,8 @@ public struct Mutation: Sendable, Hashable {
     replacing: UUID? = nil
   ) -> Mutation {
     Mutation(
-      id: mutation ?? TimeOrderedUUID.next(), isCallerGiven: mutation != nil, kind: .put, record: record,
+      id: mutation ?? TimeOrderedUUID.next(), isCallerGiven: mutation != nil, kind: .put,
+      record: record,
       payload: payload, base: base, replacing: replacing)
   }
 
@@ -59,7 +60,8 @@ public struct Mutation: Sendable, Hashable {
     _ record: RecordID, base: Base? = nil, mutation: UUID? = nil, replacing: UUID? = nil
   ) -> Mutation {
     Mutation(
-      id: mutation ?? TimeOrderedUUID.next(), isCallerGiven: mutation != nil, kind: .delete, record: record,
+      id: mutation ?? TimeOrderedUUID.next(), isCallerGiven: mutation != nil, kind: .delete,
+      record: record,
       payload: nil, base: base, replacing: replacing)
   }
 }

@@ -14,6 +14,17 @@ extension ProfileRegistry {
         return try provision(owner: nil, fill: { _, _ in })
       }
       let area = try openUnowned(id)
+      if case .frozen = try area.read({ try area.tables.state($0) }), var row = try index.row(id) {
+        // An account is adopting it: that account goes on with it by its next call, or withdraws by
+        // name, and a signed-out person does not wait for that.
+        row.state = .setAside
+        try index.write { writing in
+          writing.set(id, row)
+          writing.setUndecided(nil)
+        }
+        try settleIntents(of: nil)
+        return try provision(owner: nil, fill: { _, _ in })
+      }
       guard try index.undecided() == nil else { throw try undecided(area) }
       return area
     }
@@ -31,12 +42,16 @@ extension ProfileRegistry {
 
   /// Declines: the unowned area is set aside, untouched, and the next signed-out person gets a fresh
   /// one. It stays listed and is adopted only by name.
-  /// - Returns: the area that was set aside, or nil when there was none.
+  /// - Returns: the area that was set aside, or nil when there was no data to decline.
   @discardableResult
   public func setAsideUnowned(decidedBy account: VerifiedAccount) async throws -> AreaID? {
     try await locked { [self] in
       guard let id = try index.unowned(), var row = try index.row(id) else { return nil }
-      _ = try openUnowned(id)
+      guard try !openUnowned(id).unownedSummary().isEmpty else {
+        // Nothing to decline: the next signed-out person can have it as it is.
+        try index.write { $0.setUndecided(nil) }
+        return nil
+      }
       row.state = .setAside
       try index.write { writing in
         writing.set(id, row)
