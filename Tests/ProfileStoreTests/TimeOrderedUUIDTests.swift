@@ -1,4 +1,5 @@
 import Foundation
+import HubProtocol
 import ProfileStore
 import Testing
 

@@ -187,7 +187,7 @@ extension Profile {
           record: record, version: version, payload: payload.map { Data($0.utf8) },
           isDeleted: payload == nil)
       ], epoch: Hub.epoch, lineage: [], progress: .cursor(version), position: nil,
-      policy: registry.policy)
+      policy: registry.policy, requiring: {})
   }
 
   /// What a pass would send now.
