@@ -249,7 +249,7 @@ extension AreasAndRegistry {
       // Through either path, erasing closes it for all.
       try await second.erase(ada)
       #expect(throws: StoreError.self) { try profile.owner }
-      #expect(try store.entries().isEmpty)
+      #expect(try await store.hasOnly([], in: registry))
     }
 
     @Test("currentProfile() opens the area of whoever is signed in, or the signed-out area")
