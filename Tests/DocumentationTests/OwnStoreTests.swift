@@ -189,4 +189,37 @@ struct OwnStoreTests {
       #expect(try notes(app) == ["Buy bread and butter 3", "Call Ada and Bob 4"])
     }
   }
+
+  @Test("a replay that was cut off is noticed by the next pass, which brings the rest")
+  func replayCutOff() async throws {
+    try await withHub { hub in
+      let token = try hub.token(for: "alice")
+      let app = try await open(hub)
+      _ = try await app.signIn(token: token, adopting: false)
+      let alice = try #require(app.account)
+      let count = 1_200
+      try await app.profile.enqueue(
+        (0..<count).map { .put("note/\($0)", Data("Note".utf8)) }, account: alice)
+      try await app.synchronize()
+      #expect(try app.file.notes().count == count)
+
+      // An older file: it had nothing yet.
+      for note in try app.file.notes() { try app.file.write(note.id, nil) }
+      try app.file.strikeOff(try app.file.waiting())
+      try app.file.setPosition(.start)
+      var batchCount = 0
+      await #expect(throws: Stopped.self) {
+        try await app.profile.synchronize(
+          account: alice, replayFromStart: true, appPosition: try app.file.position()
+        ) { batch in
+          batchCount += 1
+          if batchCount == 2 { throw Stopped() }
+          try app.apply(batch)
+        }
+      }
+      #expect(batchCount == 2)
+      try await app.synchronize()
+      #expect(try app.file.notes().count == count)
+    }
+  }
 }

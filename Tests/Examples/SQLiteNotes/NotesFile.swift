@@ -142,10 +142,10 @@ final class NotesFile {
     try sqlite.run("UPDATE document SET adopting = ?", [account.map { .blob($0) } ?? .null])
   }
 
-  /// The position of the last batch that was applied here; 0 in a new file.
+  /// The position of the last batch that was applied here; `.start` in a new file.
   func position() throws -> BatchPosition {
     try document("position").map { try JSONDecoder().decode(BatchPosition.self, from: $0) }
-      ?? BatchPosition(0)
+      ?? .start
   }
 
   func setPosition(_ position: BatchPosition) throws {

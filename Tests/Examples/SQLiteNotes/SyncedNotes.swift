@@ -25,7 +25,7 @@ final class SyncedNotes {
     account = try profile.owner
     file = try NotesFile(in: folder, area: profile.id, owner: account?.bytes)
     try await enqueueWhatIsLeft()
-    if let account { try await profile.strikeOff(allBut: [], account: account) }
+    try await profile.strikeOff(allBut: [], account: account)
   }
 
   // MARK: Changing
@@ -42,7 +42,7 @@ final class SyncedNotes {
     if changes.isEmpty { return }
     try await profile.enqueue(changes.map(\.mutation), account: account)
     try file.strikeOff(changes)
-    if let account { try await profile.strikeOff(changes.map(\.id), account: account) }
+    try await profile.strikeOff(changes.map(\.id), account: account)
   }
 
   // MARK: Synchronizing
