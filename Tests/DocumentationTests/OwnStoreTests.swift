@@ -222,4 +222,64 @@ struct OwnStoreTests {
       #expect(try app.file.notes().count == count)
     }
   }
+
+  @Test("an edit that the hub has taken and no pass has delivered yet is no conflict with the next")
+  func acknowledgedButNotDelivered() async throws {
+    try await withHub { hub in
+      let token = try hub.token(for: "alice")
+      let app = try await open(hub)
+      _ = try await app.signIn(token: token, adopting: false)
+      let alice = try #require(app.account)
+      try await app.write("note/bread", "Buy bread")
+      try await app.synchronize()
+      try await app.write("note/bread", "Buy bread and butter")
+      await #expect(throws: Stopped.self) {
+        try await app.profile.synchronize(account: alice) { _ in throw Stopped() }
+      }
+      #expect(try app.profile.pendingSummary().isEmpty)
+
+      try await app.write("note/bread", "Buy butter")
+      try await app.synchronize()
+      #expect(try app.profile.parked().isEmpty)
+      #expect(try notes(app) == ["Buy butter 3"])
+    }
+  }
+
+  // MARK: Conflicts
+
+  @Test(
+    "an edit that waits is not overwritten; the file shows what the person decides in the end",
+    arguments: [Resolution.keepHub, .keepLocal, .merged(Data("Both".utf8))])
+  func conflict(resolution: Resolution) async throws {
+    try await withHub { hub in
+      let token = try hub.token(for: "alice")
+      let (app, other) = (try await open(hub), try await open(hub, "other device"))
+      _ = try await app.signIn(token: token, adopting: false)
+      _ = try await other.signIn(token: token, adopting: false)
+      try await app.write("note/bread", "Buy bread")
+      try await app.synchronize()
+      try await other.synchronize()
+      try await other.write("note/bread", "Theirs")
+      try await other.synchronize()
+
+      try await app.write("note/bread", "Mine")
+      try await app.synchronize()
+      #expect(try notes(app) == ["Mine 1"])
+      let parked = try #require(try app.profile.parked().first)
+      #expect(parked.parked?.reason == .conflict)
+      let alice = try #require(app.account)
+      try await app.profile.resolve(parked.mutation, account: alice, resolution)
+      try await app.synchronize()
+      try await other.synchronize()
+      let expected =
+        switch resolution {
+        case .keepHub: "Theirs 2"
+        case .keepLocal: "Mine 3"
+        case .merged: "Both 3"
+        }
+      #expect(try notes(app) == [expected])
+      #expect(try notes(other) == [expected])
+      #expect(try app.profile.pendingSummary().isEmpty)
+    }
+  }
 }

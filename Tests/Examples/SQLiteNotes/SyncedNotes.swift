@@ -97,9 +97,7 @@ final class SyncedNotes {
     try await enqueueWhatIsLeft()
     let account = try await registry.verify(token: token)
     try file.setAdopting(adopting ? account.bytes : nil)
-    if !adopting, try await registry.unownedSummary() != nil {
-      try await registry.setAsideUnowned(decidedBy: account)
-    }
+    if !adopting { try await registry.setAsideUnowned(decidedBy: account) }
     try await finishAdoptions(by: account)
     profile = try await registry.profile(for: account)
     file = try NotesFile(in: folder, area: profile.id, owner: account.bytes)
