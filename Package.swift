@@ -43,7 +43,8 @@ let package = Package(
     .executableTarget(
       name: "hubd", dependencies: ["HubServer", "ToolSupport"], path: "Tools/hubd"),
     .executableTarget(
-      name: "profilectl", dependencies: ["ProfileStore", "ToolSupport"], path: "Tools/profilectl"),
+      name: "profilectl", dependencies: ["ProfileStore", "LMDB", "HubProtocol", "ToolSupport"],
+      path: "Tools/profilectl"),
 
     .executableTarget(
       name: "quickstart-story", dependencies: ["Holdfast", "ToolSupport"], path: "Tools/story"),
@@ -72,6 +73,10 @@ let package = Package(
       dependencies: [
         "Holdfast", "HubServer", "Snippets", "Readme", "AreaNotes", "SQLiteNotes", "note",
       ]),
+    // `profilectl` is started as a process beside an app that writes.
+    .testTarget(
+      name: "ProfilectlTests",
+      dependencies: ["profilectl", "ProfileStore", "LMDB", "HubProtocol", "ToolSupport"]),
   ],
   swiftLanguageModes: [.v6]
 )

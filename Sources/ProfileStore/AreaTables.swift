@@ -314,6 +314,13 @@ public struct AdoptionReceipt: Sendable, Hashable {
   public var mutations: Int
   /// Records that were taken over.
   public var records: Int
+
+  package init(source: AreaID, adoptedAt: Date, mutations: Int, records: Int) {
+    self.source = source
+    self.adoptedAt = adoptedAt
+    self.mutations = mutations
+    self.records = records
+  }
 }
 
 enum AdoptionReceiptCodec: StoredForm {

@@ -24,7 +24,7 @@ public struct HubVersion: Sendable, Hashable {
 /// Why a mutation is parked: kept in its place, visible, not sent by itself.
 public struct Parked: Sendable, Hashable {
   /// The kind of refusal.
-  public enum Reason: UInt8, Sendable {
+  public enum Reason: UInt8, Sendable, CaseIterable {
     /// The record moved on at the hub: keep the hub's, keep the local one, or merge.
     case conflict = 1
     /// The hub refused it for good; ``Parked/code`` says why.
@@ -75,6 +75,17 @@ public struct OutboxEntry: Sendable, Hashable {
   public internal(set) var parked: Parked?
   /// The payload of a put.
   public internal(set) var payload: Data?
+
+  /// The account under which it was enqueued; nil: signed out.
+  package var account: VerifiedAccount? {
+    stamp.flatMap { VerifiedAccount(storedBytes: $0, proof: .area) }
+  }
+
+  /// Forgets its payload and the hub's, for who keeps many entries and shows none.
+  package mutating func dropPayloads() {
+    payload = nil
+    parked?.current?.payload = nil
+  }
 
   /// Bytes that count against the outbox's limit.
   var payloadByteCount: Int { payload?.count ?? 0 }

@@ -162,6 +162,7 @@ public final class ProfileRegistry: Sendable {
   /// What lies in the second level of the areas' directory.
   static func names(in path: String) throws -> [(name: String, path: String)] {
     let root = path + "/areas"
+    guard FileManager.default.fileExists(atPath: root) else { return [] }
     // A file manager may leave files of its own here.
     let shards = try FileManager.default.contentsOfDirectory(atPath: root)
       .filter { $0.utf8.count == 2 }

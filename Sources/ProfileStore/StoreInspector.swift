@@ -14,7 +14,13 @@ public final class StoreInspector: Sendable {
   /// Opens a store for reading.
   /// - Throws: `notAStore` when the place is no store; `newerFormat`; `storage` when the files may
   ///   not be read.
-  public init(directory: URL) throws(StoreError) {
+  public convenience init(directory: URL) throws(StoreError) {
+    try self.init(directory: directory, registryFailure: nil)
+  }
+
+  /// Opens a store for reading.
+  /// - Parameter failure: why the registry is not even to be tried.
+  package init(directory: URL, registryFailure failure: StoreError?) throws(StoreError) {
     path = directory.absoluteURL.path
     guard try Self.isThere(path, S_IFDIR) else {
       throw StoreError(
@@ -22,9 +28,13 @@ public final class StoreInspector: Sendable {
         try Self.isThere(path)
           ? "'\(path)' is a file: give the store's directory" : "there is no store at '\(path)'")
     }
+    if let failure {
+      (index, registryFailure) = (nil, failure)
+      return
+    }
     let hasRegistry = try Self.isThere(path + "/registry/data.mdb")
     do {
-      let areas = try Self.isThere(path + "/areas", S_IFDIR) ? ProfileRegistry.areas(in: path) : []
+      let areas = try ProfileRegistry.areas(in: path)
       guard hasRegistry || !areas.isEmpty else {
         throw StoreError(
           .notAStore, "'\(path)' is no store: it has neither a registry nor a profile")
@@ -109,12 +119,12 @@ public final class StoreInspector: Sendable {
     }
   }
 
-  /// Everything that is known of one profile.
-  /// - Throws: as ``profile(_:)``.
-  /// - Cost: with parked mutations the outbox is read, and all metadata.
-  package func details(of area: AreaID) throws(StoreError) -> ProfileDetails {
+  /// Everything that is known of one profile, from ``profile(_:)``.
+  /// - Throws: `storage` when the registry cannot be asked.
+  /// - Cost: all metadata is read; with parked mutations the outbox, too.
+  package func details(of profile: ProfileInfo) throws(StoreError) -> ProfileDetails {
     var details = ProfileDetails(
-      profile: try profile(area), directory: ProfileRegistry.directory(of: area, in: path))
+      profile: profile, directory: ProfileRegistry.directory(of: profile.area, in: path))
     do {
       try details.read(index: index, open: open)
     } catch {

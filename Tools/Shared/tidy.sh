@@ -13,7 +13,7 @@ Sources/Holdfast      | LMDB HubProtocol ProfileStore ProfileSync HubClient | $t
 Sources/HubServer     | LMDB HubProtocol CMicroHTTPD CJOSE | $tidy_system
 Tools/Shared          |                                    | $tidy_system
 Tools/hubd            | HubServer ToolSupport              | $tidy_system
-Tools/profilectl      | ProfileStore ToolSupport           | $tidy_system
+Tools/profilectl      | ProfileStore LMDB HubProtocol ToolSupport | $tidy_system
 Tools/story           | Holdfast HubProtocol ToolSupport   | $tidy_system
 "
 # C libraries, and the one folder that may import each, tests included.

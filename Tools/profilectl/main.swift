@@ -1,1 +1,4 @@
-print("profilectl")
+import ToolSupport
+
+CrashGuard.arm()
+await ProfilectlTool.tool.main()
