@@ -89,10 +89,12 @@ func withHub(
   let directory = FileManager.default.temporaryDirectory.appending(
     path: "documentation-\(UUID())", directoryHint: .isDirectory)
   try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-  let server = try await HubServer.start(
-    HubConfiguration(
-      dataDirectory: directory.appending(path: "hub", directoryHint: .isDirectory),
-      keys: [try SigningKey.generate(.hs256)]))
+  var configuration = HubConfiguration(
+    dataDirectory: directory.appending(path: "hub", directoryHint: .isDirectory),
+    keys: [try SigningKey.generate(.hs256)])
+  // Many hubs run at once: no need to reserve the address space of a large one for each.
+  configuration.storeByteCountMax = 64 << 20
+  let server = try await HubServer.start(configuration)
   do {
     try await body(RunningHub(server, in: directory))
   } catch {
