@@ -104,8 +104,8 @@ final class Story {
     for rate in rates {
       try console.print(
         "   \(rate.step): \(Quantity.count(rate.records)) records in "
-          + "\(Quantity.duration(rate.duration)), "
-          + "\(Quantity.rate(rate.records, over: rate.duration)) records per second")
+          + "\(Quantity.duration(rate.duration)) (\(Quantity.rate(rate.records, over: rate.duration)))"
+      )
     }
   }
 }
