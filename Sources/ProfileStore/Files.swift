@@ -81,7 +81,7 @@ enum Files {
 #endif
 
 /// An advisory lock on a file, which the kernel releases with its process. Corresponds to `flock`.
-final class FileLock: Sendable {
+package final class FileLock: Sendable {
   private let descriptor: Int32
 
   private init(descriptor: Int32) { self.descriptor = descriptor }
@@ -99,7 +99,7 @@ final class FileLock: Sendable {
   }
 
   /// Takes the lock beside others who share it.
-  static func shared(_ path: String) throws(StoreError) -> FileLock {
+  package static func shared(_ path: String) throws(StoreError) -> FileLock {
     try lock(path, LOCK_SH)
   }
 

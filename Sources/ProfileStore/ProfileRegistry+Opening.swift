@@ -124,7 +124,8 @@ extension ProfileRegistry {
   }
 
   /// Before an account could get a second area: asks every area of which the registry does not say
-  /// that it is somebody's.
+  /// that it is somebody's. One that it gives to another account fails closed for that account; to
+  /// ask those, too, would open every area of the store for each new account.
   func requireNoHiddenArea(of owner: Data) throws {
     let snapshot = try index.snapshot()
     for id in try areasOnDisk() where snapshot.areas[id]?.state != .owned {

@@ -183,6 +183,6 @@ extension StoreError {
     .unknownAccount, "this store has no profile of that account")
 
   static func disagrees(_ what: String) -> StoreError {
-    StoreError(.registryDisagrees, what + "; nothing is changed, see profilectl audit")
+    StoreError(.registryDisagrees, what + "; nothing was changed: see `profilectl list`")
   }
 }
