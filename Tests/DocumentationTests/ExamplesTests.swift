@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@Suite("The example programs, each against a hub", .timeLimit(.minutes(2)))
+@Suite("The example programs, each against a hub", .timeLimit(.minutes(5)))
 struct ExamplesTests {
   @Test(
     "an app with its records in the area: what was adopted is sent, an edit survives signing out")

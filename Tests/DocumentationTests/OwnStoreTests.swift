@@ -6,7 +6,7 @@ import Testing
 
 /// What a crash leaves is what was committed: each test performs the first steps of an order that the
 /// pages give, lets go of everything, and opens the app again.
-@Suite("An app with its own store, stopped between two steps", .timeLimit(.minutes(2)))
+@Suite("An app with its own store, stopped between two steps", .timeLimit(.minutes(5)))
 @MainActor
 struct OwnStoreTests {
   private struct Stopped: Error {}

@@ -45,7 +45,7 @@ struct ReadmeTests {
     }
   }
 
-  @Test("prints what it says, against a hub", .timeLimit(.minutes(1)))
+  @Test("prints what it says, against a hub", .timeLimit(.minutes(5)))
   func run() async throws {
     try await withHub { hub in
       let token = try hub.token(for: "alice")

@@ -4,7 +4,7 @@ import HubProtocol
 import ProfileSync
 import Testing
 
-@Suite("An exchange with a server that behaves", .timeLimit(.minutes(1)))
+@Suite("An exchange with a server that behaves", .timeLimit(.minutes(5)))
 struct ExchangeTests {
   @Test("sends the request as it is, and adds only what HTTP needs")
   func requestBytes() async throws {

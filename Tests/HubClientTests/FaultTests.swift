@@ -5,7 +5,7 @@ import ProfileSync
 import Synchronization
 import Testing
 
-@Suite("A server that misbehaves", .timeLimit(.minutes(1)))
+@Suite("A server that misbehaves", .timeLimit(.minutes(5)))
 struct FaultTests {
   @Test("by dropping the connection before or in the answer: connectionLost, nothing of it kept")
   func drops() async throws {

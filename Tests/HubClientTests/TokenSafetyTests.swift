@@ -5,7 +5,7 @@ import HubProtocol
 import ProfileSync
 import Testing
 
-@Suite("A token", .timeLimit(.minutes(1)))
+@Suite("A token", .timeLimit(.minutes(5)))
 struct TokenSafetyTests {
   @Test("is not sent where a redirect points", arguments: ["301", "302", "303", "307", "308"])
   func redirect(_ status: String) async throws {
