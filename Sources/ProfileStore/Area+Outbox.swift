@@ -61,7 +61,7 @@ extension Area {
   }
 
   /// Puts a mutation into the outbox, and into the record table where the area keeps records.
-  func insert(
+  package func insert(
     _ mutation: Mutation, stamp: Data?, policy: StorePolicy,
     _ transaction: inout WriteTransaction
   ) throws -> EnqueueReceipt {
