@@ -19,7 +19,7 @@ final class PassRunner {
   /// The area as it was when the pass began.
   let facts: PassFacts
   private let goal: PassGoal
-  private let onProgress: (@Sendable (SyncProgress) -> Void)?
+  private let observer: ProgressObserver?
 
   /// Where the hub stands, as it said in this pass.
   var hub: SessionAnswer?
@@ -38,7 +38,7 @@ final class PassRunner {
   init(
     area: Area, account: VerifiedAccount, policy: StorePolicy, session: any AccountSession,
     signedIn: SignedInAccount, transport: any HubTransport, goal: PassGoal, hasClosure: Bool,
-    appPosition: BatchPosition?, onProgress: (@Sendable (SyncProgress) -> Void)?
+    appPosition: BatchPosition?, progress: ProgressObserver?
   ) throws {
     self.area = area
     self.account = account
@@ -48,7 +48,7 @@ final class PassRunner {
     self.transport = transport
     self.goal = goal
     self.hasClosure = hasClosure
-    self.onProgress = onProgress
+    observer = progress
     facts = try area.facts()
     guard facts.owner == account.bytes else { throw StoreError.anotherOwner }
     positions = BatchPositions(stored: facts.position, app: appPosition?.number)
@@ -132,6 +132,6 @@ final class PassRunner {
   }
 
   func show(_ phase: SyncProgress.Phase, _ completed: UInt64, of total: UInt64) {
-    onProgress?(SyncProgress(phase: phase, completed: completed, total: total))
+    observer?.observe(SyncProgress(phase: phase, completed: completed, total: total))
   }
 }

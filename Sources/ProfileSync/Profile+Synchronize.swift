@@ -13,7 +13,7 @@ extension Profile {
   ///   - replayFromStart: brings the whole history again, without resetting anything; also the way
   ///     to take up a new epoch.
   ///   - waiting: how long to wait for a running pass of the area.
-  ///   - onProgress: called as it goes on; from any thread.
+  ///   - progress: told as it goes on.
   /// - Returns: what the pass did. With ``SyncReport/continuation`` the replay has more.
   /// - Throws: ``SyncError``; `StoreError` (`ownedByAnotherAccount`, `notBound`, `notSignedIn`,
   ///   `anotherAccountSignedIn`, `sessionUnknown`, `storage`); `CancellationError`. Whatever was
@@ -21,7 +21,7 @@ extension Profile {
   @discardableResult
   public func synchronize(
     account: VerifiedAccount, session: (any AccountSession)? = nil, replayFromStart: Bool = false,
-    waiting: PassWait = .untilItsTurn, onProgress: (@Sendable (SyncProgress) -> Void)? = nil
+    waiting: PassWait = .untilItsTurn, progress: ProgressObserver? = nil
   ) async throws -> SyncReport {
     guard registry.keepsRecords else {
       throw SyncError(
@@ -30,7 +30,7 @@ extension Profile {
     return try await pass(
       PassOrder(
         account: account, session: session, goal: replayFromStart ? .replay : .ordinary,
-        hasClosure: false, appPosition: nil, waiting: waiting, onProgress: onProgress)
+        hasClosure: false, appPosition: nil, waiting: waiting, progress: progress)
     ) { _ in }
   }
 
@@ -45,19 +45,19 @@ extension Profile {
   ///     not checked, for an app that saves none.
   ///   - applyChanges: saves a batch in one transaction of the app's own. It runs where the caller
   ///     runs (a main-actor app stays on the main actor) and may enqueue, but not synchronize.
-  /// - Throws: as ``synchronize(account:session:replayFromStart:waiting:onProgress:)``, and what the
+  /// - Throws: as ``synchronize(account:session:replayFromStart:waiting:progress:)``, and what the
   ///   closure throws, as it is.
   @discardableResult
   public func synchronize(
     account: VerifiedAccount, session: (any AccountSession)? = nil, replayFromStart: Bool = false,
     appPosition: BatchPosition? = nil, waiting: PassWait = .untilItsTurn,
-    onProgress: (@Sendable (SyncProgress) -> Void)? = nil,
+    progress: ProgressObserver? = nil,
     applyChanges: (borrowing ChangeBatch) async throws -> Void
   ) async throws -> SyncReport {
     try await pass(
       PassOrder(
         account: account, session: session, goal: replayFromStart ? .replay : .ordinary,
-        hasClosure: true, appPosition: appPosition, waiting: waiting, onProgress: onProgress),
+        hasClosure: true, appPosition: appPosition, waiting: waiting, progress: progress),
       applyChanges)
   }
 
@@ -68,7 +68,7 @@ extension Profile {
   public func synchronize(
     account: VerifiedAccount, continuing continuation: ReplayContinuation,
     session: (any AccountSession)? = nil, waiting: PassWait = .untilItsTurn,
-    onProgress: (@Sendable (SyncProgress) -> Void)? = nil
+    progress: ProgressObserver? = nil
   ) async throws -> SyncReport {
     guard registry.keepsRecords else {
       throw SyncError(
@@ -77,7 +77,7 @@ extension Profile {
     return try await pass(
       PassOrder(
         account: account, session: session, goal: .continuing(scan: continuation.scan),
-        hasClosure: false, appPosition: nil, waiting: waiting, onProgress: onProgress)
+        hasClosure: false, appPosition: nil, waiting: waiting, progress: progress)
     ) { _ in }
   }
 
@@ -89,14 +89,14 @@ extension Profile {
   public func synchronize(
     account: VerifiedAccount, continuing continuation: ReplayContinuation,
     session: (any AccountSession)? = nil, appPosition: BatchPosition? = nil,
-    waiting: PassWait = .untilItsTurn, onProgress: (@Sendable (SyncProgress) -> Void)? = nil,
+    waiting: PassWait = .untilItsTurn, progress: ProgressObserver? = nil,
     applyChanges: (borrowing ChangeBatch) async throws -> Void
   ) async throws -> SyncReport {
     try await pass(
       PassOrder(
         account: account, session: session, goal: .continuing(scan: continuation.scan),
         hasClosure: true, appPosition: appPosition ?? continuation.position, waiting: waiting,
-        onProgress: onProgress),
+        progress: progress),
       applyChanges)
   }
 }
@@ -109,7 +109,7 @@ private struct PassOrder {
   let hasClosure: Bool
   let appPosition: BatchPosition?
   let waiting: PassWait
-  let onProgress: (@Sendable (SyncProgress) -> Void)?
+  let progress: ProgressObserver?
 }
 
 extension Profile {
@@ -133,7 +133,7 @@ extension Profile {
     let runner = try PassRunner(
       area: area, account: order.account, policy: registry.policy, session: session,
       signedIn: signedIn, transport: transport, goal: order.goal, hasClosure: order.hasClosure,
-      appPosition: order.appPosition, onProgress: order.onProgress)
+      appPosition: order.appPosition, progress: order.progress)
     do {
       let report = try await runner.run(apply)
       try await note(nil)

@@ -57,6 +57,18 @@ public struct SyncProgress: Sendable, Hashable {
   public let total: UInt64
 }
 
+/// Is told how far a pass has come, from any thread.
+///
+/// A type of its own, so that a closure behind `synchronize(account:)` is always `applyChanges`.
+public struct ProgressObserver: Sendable {
+  let observe: @Sendable (SyncProgress) -> Void
+
+  /// - Parameter observe: must not take long: the pass waits for it.
+  public init(_ observe: @escaping @Sendable (SyncProgress) -> Void) {
+    self.observe = observe
+  }
+}
+
 /// How long a pass waits for a running one of the same area.
 public enum PassWait: Sendable, Hashable {
   /// Until its turn comes.

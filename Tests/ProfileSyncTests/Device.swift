@@ -36,6 +36,7 @@ final class Device: Sendable {
     session.signIn(account, token: token)
     let profile = try await registry.profile(for: account)
     wire.clear()
+    hub.watch(profile.area, in: directory)
     return Person(
       account: account, profile: profile, device: self, app: AppStore(owner: account.bytes))
   }
@@ -55,6 +56,7 @@ struct Person: Sendable {
     let person = try await Device(hub).signIn(name)
     try await person.write(ids, payload)
     try await person.profile.synchronize(account: person.account)
+    person.device.wire.clear()
     return person
   }
 
@@ -85,12 +87,19 @@ struct Person: Sendable {
   }
 
   /// A replay and all its legs.
-  func replay(at position: BatchPosition? = nil) async throws {
-    var report = try await pass(replayFromStart: true, at: position)
-    while let continuation = report.continuation {
-      report = try await profile.synchronize(account: account, continuing: continuation) {
-        try app.save($0)
-      }
+  @discardableResult
+  func replay(at position: BatchPosition? = nil) async throws -> [SyncReport] {
+    var reports = [try await pass(replayFromStart: true, at: position)]
+    while let continuation = reports.last?.continuation {
+      reports.append(try await leg(continuation))
+    }
+    return reports
+  }
+
+  /// The next leg of a replay.
+  func leg(_ continuation: ReplayContinuation) async throws -> SyncReport {
+    try await profile.synchronize(account: account, continuing: continuation) {
+      try app.save($0)
     }
   }
 

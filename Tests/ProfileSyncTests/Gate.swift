@@ -28,3 +28,19 @@ final class Gate: Sendable {
     }
   }
 }
+
+/// What tasks have noted, in the order in which they did.
+final class Log<Entry: Sendable>: Sendable {
+  private let content = Mutex<[Entry]>([])
+
+  var entries: [Entry] { content.withLock { $0 } }
+
+  /// - Returns: how many there are now.
+  @discardableResult
+  func add(_ entry: Entry) -> Int {
+    content.withLock { content in
+      content.append(entry)
+      return content.count
+    }
+  }
+}

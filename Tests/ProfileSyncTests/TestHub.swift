@@ -2,6 +2,7 @@ import Foundation
 import HubClient
 import HubProtocol
 import HubServer
+import ProfileStore
 import Synchronization
 import Testing
 
@@ -22,6 +23,7 @@ final class TestHub: Sendable {
   private let directory: TemporaryDirectory
   private let configuration: HubConfiguration
   private let running: Mutex<Running>
+  private let watched = Mutex<[(area: Area, directory: TemporaryDirectory)]>([])
 
   private init(_ directory: TemporaryDirectory, _ configuration: HubConfiguration) async throws {
     self.directory = directory
@@ -34,9 +36,11 @@ final class TestHub: Sendable {
     return Running(server: server, connection: try HubConnection(url: server.url))
   }
 
-  /// Runs a hub for a test and stops it, whatever the test does.
+  /// Runs a hub for a test and stops it, whatever the test does; then looks whether the areas that
+  /// were in use are sound.
   static func run(
-    _ limits: HubLimits = HubLimits(), _ body: (TestHub) async throws -> Void
+    _ limits: HubLimits = HubLimits(), isolation: isolated (any Actor)? = #isolation,
+    _ body: (TestHub) async throws -> Void
   ) async throws {
     let directory = try TemporaryDirectory()
     var configuration = HubConfiguration(
@@ -54,6 +58,24 @@ final class TestHub: Sendable {
       throw error
     }
     try await hub.stop()
+    for (area, directory) in hub.watched.withLock({ $0 }) {
+      try withExtendedLifetime(directory) { try requireSound(area) }
+    }
+  }
+
+  private static func requireSound(_ area: Area) throws {
+    do {
+      #expect(try area.violations() == [])
+    } catch let error as StoreError where error.code == .erased {
+      // Nothing is left to look at.
+    }
+    #expect(area.passes.count == 0)
+    #expect(!FileManager.default.fileExists(atPath: area.directory + "/scratch"))
+  }
+
+  /// The area is looked at when the test ends, and its directory stays until then.
+  func watch(_ area: Area, in directory: TemporaryDirectory) {
+    watched.withLock { $0.append((area, directory)) }
   }
 
   var server: HubServer { running.withLock(\.server) }

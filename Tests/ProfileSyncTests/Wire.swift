@@ -3,6 +3,7 @@ import HubClient
 import HubProtocol
 import ProfileSync
 import Synchronization
+import Testing
 
 /// The way to the test's hub, on which something can happen: a fault asked for, an answer changed or
 /// given by the test, a gate to wait at.
@@ -92,6 +93,18 @@ extension HubRequest {
 }
 
 extension HubResponse {
+  /// Changes the body of an answer that the hub has given.
+  mutating func change<Message: HubMessage>(
+    _ type: Message.Type, _ change: (inout Message) -> Void
+  ) {
+    guard status == 200 else { return }
+    do {
+      var message = try Message(decoding: body, as: .cbor)
+      change(&message)
+      body = message.encoded(as: .cbor)
+    } catch { Issue.record("an answer could not be read: \(error)") }
+  }
+
   /// An answer of the test's own making.
   static func made(
     _ status: Int, hub: UUID? = nil, account: String? = nil, code: HubCode? = nil,

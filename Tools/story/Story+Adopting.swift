@@ -66,7 +66,7 @@ extension Story {
     let received = console.progress("Receiving", total: count, unit: "records")
     let start = ContinuousClock.now
     let lastSent = Mutex(start)
-    let report = try await profile.synchronize(account: account) { progress in
+    let observer = ProgressObserver { progress in
       let done = Int(min(progress.completed, UInt64(count)))
       switch progress.phase {
       case .sending:
@@ -76,6 +76,7 @@ extension Story {
       case .receiving: received.update(done: done)
       }
     }
+    let report = try await profile.synchronize(account: account, progress: observer)
     received.finish()
     let turn = lastSent.withLock { $0 }
     note("sent and acknowledged", records: count, start.duration(to: turn))

@@ -25,9 +25,8 @@ extension Story {
     let count = codes.documents.count
     let bar = console.progress("Receiving", total: count, unit: "records")
     try await timed("pulled by the second device", records: count) {
-      _ = try await pulled.synchronize(account: account) { progress in
-        bar.update(done: Int(min(progress.completed, UInt64(count))))
-      }
+      let observer = ProgressObserver { bar.update(done: Int(min($0.completed, UInt64(count)))) }
+      _ = try await pulled.synchronize(account: account, progress: observer)
     }
     bar.finish()
 
