@@ -5,20 +5,41 @@ import LMDB
 // Owners are written once, here, and never changed afterwards. (Contract section 3.)
 extension Area {
   /// Gives an unowned area its owner for ever, in the caller's transaction.
-  /// - Parameter client: the ID that the hub accepted for the account; nil: a pass registers its own.
+  /// - Parameters:
+  ///   - client: the ID that the hub accepted for the account; nil: a pass registers its own.
+  ///   - isAdopting: whether data that is there becomes the account's.
+  ///   - appTables: the app's own tables that count as data.
+  /// - Throws: `unownedDataPresent` unless `isAdopting`. It is asked here, since an enqueue may have
+  ///   come in after the caller looked.
   func bind(
-    to account: VerifiedAccount, client: UUID?, _ transaction: inout WriteTransaction
+    to account: VerifiedAccount, client: UUID?, isAdopting: Bool, appTables: [AppTable],
+    _ transaction: inout WriteTransaction
   ) throws {
     if let owner = try tables.owner(transaction) {
       guard owner == account.bytes else { throw StoreError.foreignArea }
       return
     }
     try requireActive(transaction)
+    let summary = try unownedSummary(appTables, transaction)
+    guard isAdopting || summary.isEmpty else { throw StoreError.unownedDataPresent(summary) }
+    try baseOnAbsence(&transaction)
     try tables.setOwner(account.bytes, &transaction)
     try tables.setNumber(
       .unownedThrough, try tables.number(.lastOrder, transaction), &transaction)
     if let client {
       try tables.setClient(ClientIdentity(id: client, isRegistered: true), &transaction)
+    }
+  }
+
+  /// Adopting never overwrites what the account has at the hub: the first mutation of each record
+  /// goes up as *must not exist yet*, each later one is based on the one before.
+  private func baseOnAbsence(_ transaction: inout WriteTransaction) throws {
+    var previous: [RecordID: UUID] = [:]
+    try updateEntries(&transaction) { entry in
+      let base = previous[entry.record].map { Mutation.Base.mutation($0) } ?? .mustNotExist
+      previous[entry.record] = entry.mutation
+      defer { entry.base = base }
+      return entry.base != base
     }
   }
 
@@ -179,18 +200,28 @@ extension Area {
 
   /// How much there is in an unowned area.
   func unownedSummary() throws -> UnownedSummary {
-    let appTables = try appTableNames().map {
-      try appTable($0, key: BytesCodec.self, value: BytesCodec.self)
-    }
-    return try read { transaction in
-      let totals = try tables.totals(transaction)
-      var appEntries = 0
-      for table in appTables { appEntries += try transaction.count(of: table) }
-      return UnownedSummary(
-        area: id, records: try transaction.count(of: tables.records),
-        mutations: Int(clamping: totals.count), appEntries: appEntries,
-        payloadByteCount: Int(clamping: totals.payloadByteCount))
-    }
+    let appTables = try appTables()
+    return try read { try unownedSummary(appTables, $0) }
+  }
+
+  private func unownedSummary<T: Transaction & ~Copyable>(
+    _ appTables: [AppTable], _ transaction: borrowing T
+  ) throws -> UnownedSummary {
+    let totals = try tables.totals(transaction)
+    var appEntries = 0
+    for table in appTables { appEntries += try transaction.count(of: table) }
+    return UnownedSummary(
+      area: id, records: try transaction.count(of: tables.records),
+      mutations: Int(clamping: totals.count), appEntries: appEntries,
+      payloadByteCount: Int(clamping: totals.payloadByteCount))
+  }
+
+  /// One of the app's own tables, whatever its codecs are.
+  typealias AppTable = Table<BytesCodec, BytesCodec>
+
+  /// The app's own tables, opened: before the transaction that counts them.
+  func appTables() throws -> [AppTable] {
+    try appTableNames().map { try appTable($0, key: BytesCodec.self, value: BytesCodec.self) }
   }
 
   /// The names of the app's own tables, without their prefix.

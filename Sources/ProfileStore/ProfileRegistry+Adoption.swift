@@ -60,24 +60,31 @@ extension ProfileRegistry {
       guard let own else {
         // The freeze names an account that has no area any more.
         if case .frozen = state { try withdraw(source, adoption) }
-        try bindInPlace(source, account: account, row: row, saving: saving)
+        try bindInPlace(source, account: account, adopting: adopting, row: row, saving: saving)
         return source
       }
       if summary.isEmpty, state == .active { return own }
-      guard saving != nil || summary.appEntries == 0 else {
-        throw StoreError(
-          .closureRequired,
-          "the app's own tables hold \(summary.appEntries) unowned entries and the account has an "
-            + "area already: pass a `saving` closure that carries them over", unowned: summary)
-      }
+      try Self.requireCarried(summary, by: saving)
       try adopt(source, adoption, into: own, row: row, saving: saving)
       return own
     }
     return Profile(area: area, registry: self, session: nil)
   }
 
+  /// The app's own tables are carried over by the app's closure, or not at all.
+  private static func requireCarried(
+    _ summary: UnownedSummary, by saving: BindingClosure?
+  ) throws(StoreError) {
+    guard saving != nil || summary.appEntries == 0 else {
+      throw StoreError(
+        .closureRequired,
+        "the app's own tables hold \(summary.appEntries) unowned entries and the account has an "
+          + "area already: pass a `saving` closure that carries them over", unowned: summary)
+    }
+  }
+
   private func bindInPlace(
-    _ area: Area, account: VerifiedAccount, row: AreaRow, saving: BindingClosure?
+    _ area: Area, account: VerifiedAccount, adopting: Bool, row: AreaRow, saving: BindingClosure?
   ) throws {
     guard let ticket = account.clientTicket else {
       throw StoreError(
@@ -85,6 +92,7 @@ extension ProfileRegistry {
         "binding an area needs the hub's word for its owner: verify the account online once")
     }
     try requireNoHiddenArea(of: account.bytes)
+    let appTables = try area.appTables()
     let intent = Intent(kind: .bind, account: account.bytes)
     try index.write { $0.setIntent(area.id, intent) }
     policy.onStep(.bindIntended)
@@ -93,7 +101,8 @@ extension ProfileRegistry {
     do {
       try binding.tables.run {
         try area.writeBlocking { transaction in
-          try area.bind(to: account, client: client, &transaction)
+          try area.bind(
+            to: account, client: client, isAdopting: adopting, appTables: appTables, &transaction)
           try saving?(&transaction, binding)
           try binding.tables.requireNoneWanted()
         }
@@ -122,6 +131,8 @@ extension ProfileRegistry {
     do {
       try source.freeze(for: adoption)
       policy.onStep(.adoptFrozen)
+      // Only now does nothing come in any more.
+      try Self.requireCarried(try source.unownedSummary(), by: saving)
       try binding.tables.run {
         try target.adopt(source, adoption, policy: policy) { transaction in
           try saving?(&transaction, binding)

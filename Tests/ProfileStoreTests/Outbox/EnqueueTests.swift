@@ -164,9 +164,12 @@ extension Outbox {
       let asked = session.callCount
       let before = environment.commitCount
       let gate = DispatchSemaphore(value: 0)
-      // One write is under way while the others arrive.
-      let writer = Task.detached { [profile] in
-        try profile.area.writeBlocking { _ in gate.wait() }
+      // One write is under way while the others arrive: on a thread of its own, since those that tasks
+      // share must not be blocked.
+      let (ended, end) = AsyncStream<Void>.makeStream()
+      Thread.detachNewThread { [area = profile.area] in
+        defer { end.finish() }
+        #expect(throws: Never.self) { try area.writeBlocking { _ in gate.wait() } }
       }
       let outcomes = try await withThrowingTaskGroup(of: StoreError.Code?.self) { group in
         for number in 0..<count {
@@ -182,7 +185,7 @@ extension Outbox {
         }
         return try await group.reduce(into: [StoreError.Code?]()) { $0.append($1) }
       }
-      try await writer.value
+      for await _ in ended {}
       #expect(outcomes.compactMap { $0 } == [.badRecordID])
       #expect(try profile.waiting().count == count)
       #expect(environment.commitCount - before <= UInt64(count / 4))
