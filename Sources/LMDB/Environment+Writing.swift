@@ -209,7 +209,8 @@ extension Environment {
       var created: OpaquePointer?
       result = unsafe mdb_txn_begin(handle, nil, 0, &created)
       if result == 0, let transaction = unsafe created { return unsafe transaction }
-      guard result == MDB_MAP_RESIZED, adoptMapSize() else { break }
+      guard result == MDB_MAP_RESIZED else { break }
+      if let error = adoptMapSize() { throw error }
     }
     // LMDB answers EACCES to a write in an environment that was opened for reading.
     if result == EACCES, configuration.access == .read { result = EROFS }

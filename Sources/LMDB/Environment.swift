@@ -10,14 +10,15 @@ import Synchronization
 /// map grows by itself up to a ceiling. Corresponds to `MDB_env`.
 @safe public final class Environment: @unchecked Sendable {
   // SAFETY (@unchecked Sendable): `handle` is set once and used as LMDB allows (readers behind
-  // `gate`, writers on `queue`); `fileID` is set by the registry before anybody else has the
-  // object; all other mutable state is behind a mutex.
+  // `gate`, writers on `queue`); all other mutable state is behind a mutex.
 
   /// The directory as it was given to the first open.
   public let path: String
   /// How it was opened.
   public let configuration: Configuration
-  nonisolated(unsafe) var fileID: EnvironmentRegistry.FileID?
+  let fileID: EnvironmentRegistry.FileID
+  /// Never given twice in a process: a table tells its environment by it.
+  let number = Environment.nextNumber()
 
   let handle: OpaquePointer
   let gate = ReaderGate()
@@ -92,10 +93,21 @@ import Synchronization
       unsafe mdb_env_close(handle)
       throw LMDBError.from(result, operation: "mdb_env_open", path: path)
     }
+    guard let fileID = EnvironmentRegistry.FileID(file: file) else {
+      // Renamed or removed meanwhile; the registry's lock is held, so nobody has opened it again.
+      let number = errno
+      unsafe mdb_env_close(handle)
+      throw LMDBError.from(number, operation: "stat", path: path)
+    }
     unsafe self.handle = handle
-    var dead: Int32 = 0
-    _ = unsafe mdb_reader_check(handle, &dead)
+    self.fileID = fileID
+    _ = clearDeadReaders()
   }
+
+  private static func nextNumber() -> UInt64 {
+    numbersGiven.wrappingAdd(1, ordering: .relaxed).newValue
+  }
+  private static let numbersGiven = Atomic<UInt64>(0)
 
   private static func flags(for configuration: Configuration, at path: String) -> UInt32 {
     // Tasks hop between threads, so reader slots must not be tied to them.
@@ -131,7 +143,8 @@ import Synchronization
       "LMDB: an environment cannot be closed from inside one of its transactions (\(path))")
     let outcome: Bool? = queue.sync {
       if isClosed { return true }
-      return gate.exclusively(timeout: 30, closing: true) {
+      return gate.exclusively(timeout: 30) { isClosing in
+        isClosing = true
         flags.withLock { $0.isClosed = true }
         closeHandle()
         return true
@@ -141,8 +154,6 @@ import Synchronization
   }
 
   private func closeHandle() {
-    // SAFETY: set once, before anybody else had the object.
-    let fileID = unsafe fileID
     EnvironmentRegistry.shared.close(fileID) {
       while let reader = unsafe idleReaders.take() { unsafe mdb_txn_abort(reader) }
       unsafe mdb_env_close(handle)
@@ -166,8 +177,8 @@ import Synchronization
       throw LMDBError(.forked, operation: operation, path: path)
     }
     let (isClosed, isBroken) = flags.withLock { ($0.isClosed, $0.isBroken) }
-    if isClosed { throw LMDBError(.closed, operation: operation, path: path) }
     if isBroken { throw LMDBError(.broken, operation: operation, path: path) }
+    if isClosed { throw LMDBError(.closed, operation: operation, path: path) }
   }
 }
 
@@ -182,12 +193,8 @@ extension Environment {
   /// - Cost: well under a microsecond. Corresponds to `mdb_txn_begin` with `MDB_RDONLY`.
   public func read<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
     let thread = ThreadState.current
-    guard gate.enter(isNested: thread.isReading(self)) else {
-      throw LMDBError(.closed, operation: "read", path: path)
-    }
+    let reader = unsafe try enterAsReader(isNested: thread.isReading(self), isOnQueue: false)
     defer { gate.leave() }
-    try requireUsable("read")
-    let reader = unsafe try beginRead()
     thread.beginReading(self)
     defer {
       thread.endReading()
@@ -196,35 +203,54 @@ extension Environment {
     return try body(ReadTransaction(unsafe TransactionCore(handle: reader, environment: self)))
   }
 
-  @unsafe private func beginRead() throws(LMDBError) -> OpaquePointer {
+  /// Passes the gate and begins a snapshot. The caller retires it, then leaves the gate.
+  /// - Parameter isOnQueue: the caller runs on the writer's queue.
+  /// - Throws: with the gate left.
+  @unsafe private func enterAsReader(
+    isNested: Bool, isOnQueue: Bool
+  ) throws(LMDBError) -> OpaquePointer {
     var result: Int32 = 0
-    for attempt in 0..<4 {
-      if let reader = unsafe idleReaders.take() {
-        result = unsafe mdb_txn_renew(reader)
-        if result == 0 { return unsafe reader }
-        unsafe mdb_txn_abort(reader)
-      } else {
-        var created: OpaquePointer?
-        result = unsafe mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &created)
-        if result == 0, let reader = unsafe created { return unsafe reader }
+    for _ in 0..<4 {
+      guard gate.enter(isNested: isNested) else {
+        throw LMDBError(.closed, operation: "read", path: path)
       }
-      if result == MDB_MAP_RESIZED {
-        // Moving the map needs every reader out, this one too, and no writer.
+      do {
+        try requireUsable("read")
+      } catch {
         gate.leave()
-        let adopted = queue.sync { adoptMapSize() }
-        let isNested = ThreadState.current.isReading(self)
-        guard gate.enter(isNested: isNested) || isNested else {
-          throw LMDBError(.closed, operation: "read", path: path)
-        }
-        if !adopted { break }
-      } else if result == MDB_READERS_FULL, attempt == 0 {
-        var dead: Int32 = 0
-        _ = unsafe mdb_reader_check(handle, &dead)
-      } else {
-        break
+        throw error
       }
+      if let reader = unsafe beginRead(&result) { return unsafe reader }
+      gate.leave()
+      // Moving the map needs every reader out: a nested one's outer reader cannot be.
+      guard result == MDB_MAP_RESIZED, !isNested else { break }
+      let error = isOnQueue ? adoptMapSize() : queue.sync { adoptMapSize() }
+      if let error { throw error }
     }
     throw LMDBError.from(result, operation: "mdb_txn_begin", path: path)
+  }
+
+  /// A snapshot, or nil and why not.
+  @unsafe private func beginRead(_ result: inout Int32) -> OpaquePointer? {
+    if let reader = unsafe idleReaders.take() {
+      result = unsafe mdb_txn_renew(reader)
+      if result == 0 { return unsafe reader }
+      unsafe mdb_txn_abort(reader)
+      return nil
+    }
+    var created: OpaquePointer?
+    result = unsafe mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &created)
+    if result == MDB_READERS_FULL, clearDeadReaders() {
+      result = unsafe mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &created)
+    }
+    return result == 0 ? unsafe created : nil
+  }
+
+  /// Frees the slots of readers whose process has died, and with them the pages that they kept.
+  /// - Returns: whether there were any.
+  private func clearDeadReaders() -> Bool {
+    var dead: Int32 = 0
+    return unsafe mdb_reader_check(handle, &dead) == 0 && dead > 0
   }
 
   @unsafe private func retire(_ reader: OpaquePointer) {
@@ -237,14 +263,19 @@ extension Environment {
 
 extension Environment {
   /// Takes over the size that another process gave the map. On the writer's queue only.
-  func adoptMapSize() -> Bool {
-    resize(to: 0) == nil
+  /// - Returns: what stopped it.
+  func adoptMapSize() -> LMDBError? {
+    resize(to: 0)
   }
 
   /// Doubles the map, up to its ceiling. On the writer's queue, with no write transaction open.
+  ///
+  /// A reader that was killed with its snapshot keeps every page since: clearing it may be all that
+  /// is needed, so the transaction is tried again before the map grows.
   /// - Returns: what stopped it.
   func growMap() -> LMDBError? {
-    let old = mapByteCount
+    if clearDeadReaders() { return nil }
+    let old = numbers().mapByteCount
     let ceiling = configuration.mapSizeByteCountMax
     guard old < ceiling else {
       return LMDBError(
@@ -255,19 +286,30 @@ extension Environment {
   }
 
   private func resize(to byteCount: Int) -> LMDBError? {
-    let outcome: Int32? = gate.exclusively(timeout: 30) {
+    let outcome: LMDBError?? = gate.exclusively(timeout: 30) { isClosing in
+      if isClosed { return LMDBError(.closed, operation: "resize", path: path) }
       let result = unsafe mdb_env_set_mapsize(handle, byteCount)
-      // A failed resize leaves the environment unmapped: the next transaction would crash.
-      if result != 0 { flags.withLock { $0.isBroken = true } }
-      return result
+      guard result != 0 else { return nil }
+      // A failed resize leaves the environment unmapped, and the next transaction would crash: it is
+      // closed here, so that it can be opened again.
+      flags.withLock {
+        $0.isBroken = true
+        $0.isClosed = true
+      }
+      isClosing = true
+      closeHandle()
+      return LMDBError.from(result, operation: "mdb_env_set_mapsize", path: path)
     }
-    guard let result = outcome else { return LMDBError(.busy, operation: "resize", path: path) }
-    return result == 0
-      ? nil : LMDBError.from(result, operation: "mdb_env_set_mapsize", path: path)
+    guard let outcome else { return LMDBError(.busy, operation: "resize", path: path) }
+    return outcome
   }
 
-  /// The map's size now, in bytes.
-  public var mapByteCount: Int { numbers().mapByteCount }
+  /// The map's size now, in bytes; 0 once it is closed.
+  public var mapByteCount: Int {
+    guard gate.enter(isNested: ThreadState.current.isReading(self)) else { return 0 }
+    defer { gate.leave() }
+    return isClosed ? 0 : numbers().mapByteCount
+  }
 
   private func numbers() -> Statistics {
     var info = unsafe MDB_envinfo()
@@ -319,7 +361,7 @@ extension Environment {
     _ name: String, key: K.Type, value: V.Type
   ) throws -> Table<K, V> {
     if let known = tables.withLock({ $0[name] }) {
-      return Table(base: TableBase(name: name, handle: known, environment: ObjectIdentifier(self)))
+      return Table(base: TableBase(name: name, handle: known, environment: number))
     }
     let thread = ThreadState.current
     precondition(
@@ -336,17 +378,13 @@ extension Environment {
     }
     tables.withLock { $0[name] = opened }
     return Table(
-      base: TableBase(name: name, handle: opened, environment: ObjectIdentifier(self)))
+      base: TableBase(name: name, handle: opened, environment: number))
   }
 
   /// A handle opened by a read transaction lives on only if that transaction is committed.
   private func openExistingTable(_ name: String) throws(LMDBError) -> UInt32 {
-    guard gate.enter(isNested: false) else {
-      throw LMDBError(.closed, operation: "mdb_dbi_open", path: path)
-    }
+    let reader = unsafe try enterAsReader(isNested: false, isOnQueue: true)
     defer { gate.leave() }
-    try requireUsable("mdb_dbi_open")
-    let reader = unsafe try beginRead()
     do {
       let core = unsafe TransactionCore(handle: reader, environment: self)
       let opened = try openTable(name, core, 0)
@@ -387,12 +425,12 @@ extension Environment {
 
   private func mainTable() throws -> Table<TextCodec, BytesCodec> {
     // LMDB keeps the unnamed database under a number of its own; no flag is needed to open it.
-    Table(base: TableBase(name: "", handle: 1, environment: ObjectIdentifier(self)))
+    Table(base: TableBase(name: "", handle: 1, environment: number))
   }
 
   func requireOwn(_ table: TableBase) {
     precondition(
-      table.environment == ObjectIdentifier(self),
+      table.environment == number,
       "LMDB: table \(table.name) belongs to another environment than \(path)")
   }
 

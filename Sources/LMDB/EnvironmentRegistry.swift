@@ -26,6 +26,7 @@ final class EnvironmentRegistry: @unchecked Sendable {
   // SAFETY (@unchecked Sendable): `open` is read and written under `condition`.
   private let condition = NSCondition()
   private var open: [FileID: Entry] = [:]
+  private var forkGeneration = ForkGeneration.current
 
   /// The open environment of that file, else the one that `make` opens.
   func environment(
@@ -33,6 +34,11 @@ final class EnvironmentRegistry: @unchecked Sendable {
   ) throws(LMDBError) -> Environment {
     condition.lock()
     defer { condition.unlock() }
+    if forkGeneration != ForkGeneration.current {
+      // What is in here belongs to the parent of this process.
+      open = [:]
+      forkGeneration = ForkGeneration.current
+    }
     while let id = FileID(file: file), let entry = open[id] {
       if let environment = entry.environment, !environment.isClosed { return environment }
       // The last reference is gone but the C environment is still closing: opening it now would let
@@ -40,19 +46,15 @@ final class EnvironmentRegistry: @unchecked Sendable {
       condition.wait()
     }
     let environment = try make()
-    guard let id = FileID(file: file) else {
-      throw LMDBError.from(errno, operation: "stat", path: environment.path)
-    }
-    unsafe environment.fileID = id
-    open[id] = Entry(environment: environment)
+    open[environment.fileID] = Entry(environment: environment)
     return environment
   }
 
   /// Closes the C environment while nobody can open its file again.
-  func close(_ id: FileID?, _ body: () -> Void) {
+  func close(_ id: FileID, _ body: () -> Void) {
     condition.lock()
     body()
-    if let id { open[id] = nil }
+    open[id] = nil
     condition.broadcast()
     condition.unlock()
   }

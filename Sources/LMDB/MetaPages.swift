@@ -24,12 +24,14 @@ struct MetaPages {
       throw LMDBError.from(errno, operation: "open", path: directory)
     }
     defer { close(descriptor) }
-    var numbers = stat()
-    guard unsafe fstat(descriptor, &numbers) == 0 else {
-      throw LMDBError.from(errno, operation: "fstat", path: directory)
+    func byteCount() throws(LMDBError) -> Int {
+      var numbers = stat()
+      guard unsafe fstat(descriptor, &numbers) == 0 else {
+        throw LMDBError.from(errno, operation: "fstat", path: directory)
+      }
+      return Int(numbers.st_size)
     }
-    let fileByteCount = Int(numbers.st_size)
-    guard fileByteCount > 0 else { throw refuse(.damaged, "data.mdb is empty") }
+    guard try byteCount() > 0 else { throw refuse(.damaged, "data.mdb is empty") }
 
     let first = try Self.page(descriptor, at: 0, directory: directory)
     let pageByteCount = Int(first.pageByteCount)
@@ -50,6 +52,8 @@ struct MetaPages {
       throw refuse(.damaged, "last page \(newest.lastPage)")
     }
     let used = (Int(newest.lastPage) + 1) * pageByteCount
+    // Asked after the pages were read: another process may extend the file meanwhile, never cut it.
+    let fileByteCount = try byteCount()
     guard fileByteCount >= used else {
       throw refuse(.damaged, "data.mdb has \(fileByteCount) of \(used) bytes")
     }

@@ -28,9 +28,9 @@ final class ReaderGate: @unchecked Sendable {
     condition.unlock()
   }
 
-  /// Runs `body` while no reader is inside.
+  /// Runs `body` while no reader is inside; it may close the gate for ever.
   /// - Returns: nil when readers were still inside after `timeout`; nothing ran then.
-  func exclusively<R>(timeout: TimeInterval, closing: Bool = false, _ body: () -> R) -> R? {
+  func exclusively<R>(timeout: TimeInterval, _ body: (_ isClosing: inout Bool) -> R) -> R? {
     condition.lock()
     while isExclusive { condition.wait() }
     isExclusive = true
@@ -43,7 +43,6 @@ final class ReaderGate: @unchecked Sendable {
     while readerCount > 0 {
       if !condition.wait(until: deadline), readerCount > 0 { return nil }
     }
-    if closing { isClosed = true }
-    return body()
+    return body(&isClosed)
   }
 }

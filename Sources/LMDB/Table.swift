@@ -15,7 +15,7 @@ public struct Table<Key: KeyCodec, Value: ValueCodec>: Sendable {
 struct TableBase: Sendable {
   @usableFromInline let name: String
   let handle: UInt32
-  let environment: ObjectIdentifier
+  let environment: UInt64
 }
 
 /// Which keys a scan visits, in the order of their bytes.

@@ -79,3 +79,54 @@ struct TwoProcessTests {
     try await environment.write { try $0.put(1, for: 2_000, in: table) }
   }
 }
+
+@Suite("An environment that is closed while it is used")
+struct ClosingRaceTests {
+  @Test("readers and writers of many tasks end with a result or with closed, never otherwise")
+  func closingUnderLoad() async throws {
+    let directory = try TemporaryDirectory()
+    for round in 0..<20 {
+      let environment = try Environment.open(at: directory.file("env"))
+      let table = try environment.table("t", key: UInt64Codec.self, value: UInt64Codec.self)
+      try await environment.write { try $0.put(1, for: 1, in: table) }
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for number in 0..<UInt64(16) {
+          group.addTask {
+            do {
+              for _ in 0..<50 {
+                if number % 4 == 0 {
+                  try await environment.write { try $0.put(number, for: number, in: table) }
+                } else {
+                  _ = try environment.read { try $0.value(of: 1, in: table) }
+                }
+              }
+            } catch let error as LMDBError {
+              #expect(error.code == .closed, "round \(round)")
+            }
+          }
+        }
+        group.addTask { try environment.close() }
+        try await group.waitForAll()
+      }
+      #expect(environment.mapByteCount == 0)
+    }
+  }
+
+  @Test("tables of a closed environment are not taken for those of a later one")
+  func staleTable() async {
+    await #expect(processExitsWith: .failure) {
+      let directory = try TemporaryDirectory()
+      func table(_ name: String) throws -> Table<TextCodec, TextCodec> {
+        let environment = try Environment.open(at: directory.file(name))
+        defer { #expect(throws: Never.self) { try environment.close() } }
+        return try environment.table("t", key: TextCodec.self, value: TextCodec.self)
+      }
+      let stale = try table("one")
+      for _ in 0..<100 {
+        let other = try Environment.open(at: directory.file("two"))
+        _ = try other.table("t", key: TextCodec.self, value: TextCodec.self)
+        _ = try other.read { try $0.value(of: "a", in: stale) }
+      }
+    }
+  }
+}
