@@ -51,11 +51,18 @@ final class HubProcess {
     self.url = url
   }
 
-  /// Stops it in order.
-  func stop() throws {
+  deinit { end() }
+
+  /// Stops it, however it ends.
+  func end() {
     guard registration.cancel() else { return }
     process.terminate()
     process.waitUntilExit()
+  }
+
+  /// Stops it in order.
+  func stop() throws {
+    end()
     guard process.terminationStatus == 0 else {
       throw StoryFailure(sentence: "hubd ended with \(process.terminationStatus)")
     }

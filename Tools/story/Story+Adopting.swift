@@ -63,21 +63,27 @@ extension Story {
     _ profile: Profile, _ account: VerifiedAccount, sending count: Int
   ) async throws -> SyncReport {
     let sent = console.progress("Sending", total: count, unit: "records")
-    let received = console.progress("Receiving", total: count, unit: "records")
+    let received = Mutex<ProgressBar?>(nil)
     let start = ContinuousClock.now
     let lastSent = Mutex(start)
-    let observer = ProgressObserver { progress in
+    let observer = ProgressObserver { [console] progress in
       let done = Int(min(progress.completed, UInt64(count)))
       switch progress.phase {
       case .sending:
         sent.update(done: done)
         lastSent.withLock { $0 = .now }
         if done == count { sent.finish() }
-      case .receiving: received.update(done: done)
+      case .receiving:
+        let bar = received.withLock { bar in
+          let begun = bar ?? console.progress("Receiving", total: count, unit: "records")
+          bar = begun
+          return begun
+        }
+        bar.update(done: done)
       }
     }
     let report = try await profile.synchronize(account: account, progress: observer)
-    received.finish()
+    received.withLock { $0 }?.finish()
     let turn = lastSent.withLock { $0 }
     note("sent and acknowledged", records: count, start.duration(to: turn))
     note("its own changes pulled back", records: count, turn.duration(to: .now))

@@ -127,8 +127,14 @@ extension Story {
     try state(
       "no area and no account's requests hold a string of the other",
       places(adas).isDisjoint(with: places(bobs)))
+    let sent = directory.appending(path: "sent").path
     try state(
-      "requests of both accounts were captured",
+      "every request was kept by whose token it bore, the refused ones too",
+      adas.contains { $0.hasPrefix(sent + "/ada") } && bobs.contains { $0.hasPrefix(sent + "/bob") }
+        && !adas.contains { $0.hasPrefix(sent + "/bob") }
+        && !bobs.contains { $0.hasPrefix(sent + "/ada") })
+    try state(
+      "the hub took in requests of both accounts, each as its own",
       adas.contains { $0.hasPrefix(captured.path) } && bobs.contains { $0.hasPrefix(captured.path) }
     )
   }

@@ -5,7 +5,7 @@ import ToolSupport
 /// The hub of the story and what is needed to talk to it.
 struct StoryHub {
   let process: HubProcess
-  let connection: HubConnection
+  let connection: any HubTransport
   let tokens: (ada: String, bob: String)
 }
 
@@ -54,7 +54,10 @@ extension Story {
     try state(
       "hubd token has issued tokens for ada and for bob", !tokens.ada.isEmpty && !tokens.bob.isEmpty
     )
-    return StoryHub(process: process, connection: connection, tokens: tokens)
+    let recorded = try Recorded(
+      connection, into: directory.appending(path: "sent"),
+      owners: [tokens.ada: "ada", tokens.bob: "bob"])
+    return StoryHub(process: process, connection: recorded, tokens: tokens)
   }
 
   private func token(_ account: String, _ configuration: URL) throws -> String {

@@ -42,7 +42,8 @@ final class Story {
       try showRates()
       try hub.process.stop()
     } catch {
-      try hub.process.stop()
+      // What was not so counts, not how the hub ends after it.
+      hub.process.end()
       throw error
     }
     try console.print()

@@ -24,7 +24,12 @@ enum StoryCommand {
       directory: URL(filePath: invocation[directory], directoryHint: .isDirectory),
       hubd: invocation[hubd], profilectl: invocation[profilectl],
       isoCodes: invocation[isoCodes])
-    try await story.tell()
+    do {
+      try await story.tell()
+    } catch OutputError.closedPipe {
+      // The exit code is a verdict on every step, and not every step was taken.
+      throw StoryFailure(sentence: "the story was told to its end (its reader went away)")
+    }
     return .ok
   }
 }
