@@ -23,7 +23,8 @@ extension HubServer {
   }
 
   /// Makes an erased account again: empty, with a new epoch that shares nothing with the past.
-  /// - Throws: ``HubServerError`` `accountUnknown`, `storeUnusable`, `directoryUnusable`.
+  /// - Throws: ``HubServerError`` `accountUnknown`, `accountNotErased`, `storeUnusable`,
+  ///   `directoryUnusable`. Nothing was changed, then, but for the last two.
   public func recreate(_ account: AccountID) async throws(HubServerError) {
     try await administer(.recreate, account)
   }

@@ -6,7 +6,7 @@ public struct HubServerError: Error, Sendable, CustomStringConvertible {
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     private enum Value: String {
       case configurationInvalid, keyInvalid, directoryUnusable, directoryInUse, listenFailed
-      case storeUnusable, tokenFailed, accountInvalid, accountUnknown
+      case storeUnusable, tokenFailed, accountInvalid, accountUnknown, accountNotErased
     }
     private let value: Value
 
@@ -31,6 +31,8 @@ public struct HubServerError: Error, Sendable, CustomStringConvertible {
 
     /// The code's name.
     public var description: String { value.rawValue }
+    /// An account that is not erased was to be made again.
+    public static let accountNotErased = Code(value: .accountNotErased)
   }
 
   /// The kind of failure.

@@ -193,6 +193,28 @@ struct RestartTests {
     }
   }
 
+  @Test("keeps an account that somebody wanted made again although it was not erased")
+  func recreatedAlive() async throws {
+    let alice = try AccountID("alice")
+    try await withHub(configuration) { _ = try await push("a", to: $0) }
+    try replace(copy, by: store)
+    try await withHub(configuration) { hub in
+      let error = await #expect(throws: HubServerError.self) { try await hub.recreate(alice) }
+      #expect(error?.code == .accountNotErased)
+    }
+    // No note of it brings harm to an older copy, not even one that another version has written.
+    let line = #"{"id":"\#(UUID())","action":"recreate","account":"YWxpY2U"}"# + "\n"
+    let notes = configuration.dataDirectory.appending(path: "erasures.jsonl")
+    #expect(!FileManager.default.fileExists(atPath: notes.path))
+    try Data(line.utf8).write(to: notes)
+    try replace(store, by: copy)
+    try await withHub(configuration) { hub in
+      let session = try await TestClient(hub).session()
+      #expect(session.highWater == 1 && !session.empty)
+      #expect(try await TestClient(hub).send("GET", "/v1/records?id=a").status == 200)
+    }
+  }
+
   @Test("drops the end of an erasure note that a crash cut off")
   func cutNote() async throws {
     let file = configuration.dataDirectory.appending(path: "erasures.jsonl")

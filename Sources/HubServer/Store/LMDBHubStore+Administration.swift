@@ -6,10 +6,15 @@ extension LMDBHubStore {
   func administer(
     _ action: AdministrativeAction, on account: AccountID
   ) async throws -> AccountState? {
-    let isKnown = try environment.read { transaction in
-      try transaction.contains(account.bytes, in: tables.accounts)
+    let known = try environment.read { transaction in
+      try transaction.value(of: account.bytes, in: tables.accounts)?.state.status
     }
-    guard isKnown else { return nil }
+    guard let known else { return nil }
+    if case .recreate = action, known != .erased {
+      throw HubServerError(
+        .accountNotErased,
+        "the account is not erased, so there is nothing to make again; check the ID")
+    }
     // On the disk before the transaction begins: from here on the erasure happens, now or at the
     // next start.
     let note: ErasureNotes.Note? =
@@ -53,14 +58,19 @@ extension LMDBHubStore {
   }
 
   /// Erases, and makes again, what was noted and is not in this data file.
+  ///
+  /// Only an erasure's own note erases. It stands before that of the recreation, if there is one:
+  /// without it there is nothing to make again.
   func applyMissing(
     _ noted: [(note: ErasureNotes.Note, account: AccountID)],
     _ transaction: inout WriteTransaction
   ) throws {
     for (note, account) in noted where try !transaction.contains(note.id, in: tables.notes) {
       var row = try row(of: account, &transaction)
-      try erase(&row, &transaction)
-      if note.action == .recreate { row.state.recreate(UUID()) }
+      switch note.action {
+      case .erase: try erase(&row, &transaction)
+      case .recreate: if row.state.status == .erased { row.state.recreate(UUID()) }
+      }
       try transaction.put(row, for: account.bytes, in: tables.accounts)
       try transaction.put([], for: note.id, in: tables.notes)
     }
