@@ -49,6 +49,16 @@ struct HubdTests {
     #expect(try await hub.end(by: SIGTERM) == 0)
   }
 
+  @Test(
+    "stops in order when it is interrupted as soon as it listens", arguments: [SIGTERM, SIGINT])
+  func interruptedAtOnce(signal: Int32) async throws {
+    _ = try await HubProcess.run(["key", "--out", key])
+    for _ in 0..<12 {
+      let hub = try await HubProcess(["--key", key, "--data", data, "--port", "0"])
+      #expect(try await hub.end(by: signal) == 0)
+    }
+  }
+
   @Test("says in one sentence what is wrong, and with which code")
   func failures() async throws {
     let wrong: [(arguments: [String], status: Int32, words: String)] = [

@@ -26,7 +26,7 @@ struct InterruptPlanTests {
   func nothing() {
     let record = Record()
     var plan = InterruptPlan()
-    perform(plan.signalArrived(), record)
+    perform(plan.arrived(.terminate), record)
     #expect(record.all == ["end"])
   }
 
@@ -35,8 +35,8 @@ struct InterruptPlanTests {
     let record = Record()
     var plan = InterruptPlan()
     for name in ["a", "b", "c"] { _ = plan.addCleanup { record.add("\(name) \($0.name)") } }
-    perform(plan.signalArrived(), record)
-    perform(plan.signalArrived(), record)
+    perform(plan.arrived(.terminate), record)
+    perform(plan.arrived(.terminate), record)
     #expect(record.all == ["c SIGTERM", "b SIGTERM", "a SIGTERM", "end", "end"])
   }
 
@@ -47,7 +47,7 @@ struct InterruptPlanTests {
     let first = plan.addCleanup { _ in record.add("a") }
     let second = plan.addCleanup { _ in record.add("b") }
     let answers = [plan.removeCleanup(second), plan.removeCleanup(second)]
-    perform(plan.signalArrived(), record)
+    perform(plan.arrived(.terminate), record)
     #expect(answers + [plan.removeCleanup(first)] == [true, false, false])
     #expect(record.all == ["a", "end"])
   }
@@ -58,10 +58,33 @@ struct InterruptPlanTests {
     var plan = InterruptPlan()
     _ = plan.addCleanup { _ in record.add("cleanup") }
     _ = plan.addWaiter { record.add("told \($0?.name ?? "nothing")") }
-    perform(plan.signalArrived(), record)
+    perform(plan.arrived(.terminate), record)
     #expect(record.all == ["told SIGTERM"])
-    perform(plan.signalArrived(), record)
+    perform(plan.arrived(.terminate), record)
     #expect(record.all == ["told SIGTERM", "cleanup", "end"])
+  }
+
+  @Test("keeps the first signal for who waits later, once, if it was told to listen")
+  func kept() {
+    let record = Record()
+    var plan = InterruptPlan()
+    _ = plan.addCleanup { record.add("cleanup \($0.name)") }
+    plan.listen()
+    perform(plan.arrived(.hangup), record)
+    #expect(record.all.isEmpty)
+    #expect(plan.takeKept() == .hangup)
+    #expect(plan.takeKept() == nil)
+    perform(plan.arrived(.terminate), record)
+    #expect(record.all == ["cleanup SIGTERM", "end"])
+  }
+
+  @Test("ends at the second signal although nobody has waited for the first")
+  func keptTwice() {
+    let record = Record()
+    var plan = InterruptPlan()
+    plan.listen()
+    for _ in 1...2 { perform(plan.arrived(.terminate), record) }
+    #expect(record.all == ["end"])
   }
 
   @Test("gives a waiter back that waits no more, once")
@@ -70,7 +93,7 @@ struct InterruptPlanTests {
     var plan = InterruptPlan()
     let id = plan.addWaiter { record.add("told \($0?.name ?? "nothing")") }
     for _ in 1...2 { plan.removeWaiter(id)?(nil) }
-    perform(plan.signalArrived(), record)
+    perform(plan.arrived(.terminate), record)
     #expect(record.all == ["told nothing", "end"])
   }
 }
@@ -108,6 +131,15 @@ struct InterruptTests {
     await #expect(processExitsWith: .exitCode(42)) {
       let signal = await Interrupts.next { kill(getpid(), SIGINT) }
       exit(signal == .interrupt ? 42 : 1)
+    }
+  }
+
+  @Test("before it waits, but listens, is told once it waits")
+  func listening() async {
+    await #expect(processExitsWith: .exitCode(42)) {
+      Interrupts.listen()
+      kill(getpid(), SIGTERM)
+      exit(await Interrupts.next() == .terminate ? 42 : 1)
     }
   }
 

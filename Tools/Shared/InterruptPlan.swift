@@ -3,6 +3,7 @@
 /// | registered | first signal | next |
 /// |---|---|---|
 /// | nothing | end | |
+/// | a listener, perhaps cleanups | keep it for the first waiter | run the cleanups, then end |
 /// | cleanups | run them, newest first, then end | |
 /// | waiters, perhaps cleanups | tell the waiters | run the cleanups, then end |
 struct InterruptPlan {
@@ -19,6 +20,11 @@ struct InterruptPlan {
   private var nextID = 0
   private var cleanups: [(id: Int, run: Cleanup)] = []
   private var waiters: [(id: Int, resume: Resume)] = []
+  private var isListening = false
+  private var kept: InterruptSignal?
+
+  /// Keeps the first signal for whoever waits first.
+  mutating func listen() { isListening = true }
 
   mutating func addCleanup(_ run: @escaping Cleanup) -> Int {
     nextID += 1
@@ -30,6 +36,12 @@ struct InterruptPlan {
     nextID += 1
     waiters.append((nextID, resume))
     return nextID
+  }
+
+  /// The signal that was kept, once; nil if none has come.
+  mutating func takeKept() -> InterruptSignal? {
+    defer { kept = nil }
+    return kept
   }
 
   /// Whether it was registered and is not any more.
@@ -44,10 +56,16 @@ struct InterruptPlan {
     return waiters.remove(at: index).resume
   }
 
-  mutating func signalArrived() -> Decision {
+  mutating func arrived(_ signal: InterruptSignal) -> Decision {
+    let wasListening = isListening
+    isListening = false
     if !waiters.isEmpty {
       defer { waiters = [] }
       return .resume(waiters.map(\.resume))
+    }
+    if wasListening {
+      kept = signal
+      return .resume([])
     }
     defer { cleanups = [] }
     return .end(cleanups.reversed().map(\.run))

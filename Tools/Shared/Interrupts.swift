@@ -37,6 +37,16 @@ public enum Interrupts {
     return Registration(id: id)
   }
 
+  /// From now on the first interrupt does not end the process: it is kept for ``next()``, which
+  /// answers it at once if it came before.
+  ///
+  /// Call it before something is started, or announced, that an interrupt must end in order. A
+  /// second interrupt runs the cleanups and ends the process, though nobody waits yet.
+  public static func listen() {
+    plan.withLock { $0.listen() }
+    InterruptListener.start()
+  }
+
   /// Waits for the first interrupt and answers it; the process goes on, for the caller to end it in
   /// order. `nil` if the waiting task was cancelled.
   ///
@@ -59,7 +69,7 @@ public enum Interrupts {
   }
 
   static func signalArrived(_ signal: InterruptSignal) {
-    switch plan.withLock({ $0.signalArrived() }) {
+    switch plan.withLock({ $0.arrived(signal) }) {
     case .resume(let waiters):
       for resume in waiters { resume(signal) }
     case .end(let cleanups):
@@ -80,15 +90,23 @@ private final class Waiter: Sendable {
     case cancelled
   }
 
+  private enum Beginning {
+    case waits
+    case isOver(InterruptSignal?)
+  }
+
   private let state = Mutex(State.new)
 
   func begin(_ continuation: CheckedContinuation<InterruptSignal?, Never>) {
-    let isCancelled = state.withLock { state in
-      if case .cancelled = state { return true }
-      state = .waiting(id: plan.withLock { $0.addWaiter { continuation.resume(returning: $0) } })
-      return false
+    let beginning = state.withLock { state in
+      if case .cancelled = state { return Beginning.isOver(nil) }
+      return plan.withLock { plan in
+        if let kept = plan.takeKept() { return .isOver(kept) }
+        state = .waiting(id: plan.addWaiter { continuation.resume(returning: $0) })
+        return .waits
+      }
     }
-    if isCancelled { continuation.resume(returning: nil) }
+    if case .isOver(let signal) = beginning { continuation.resume(returning: signal) }
   }
 
   func cancel() {
