@@ -35,7 +35,8 @@ public struct HubConfiguration: Sendable {
     public var idleSeconds: Int
     /// How long a head may take to arrive, in seconds; 15 by default.
     public var headSeconds: Int
-    /// How long a body may take to arrive, in seconds; 120 by default.
+    /// How long a body may take to arrive, and an answer to be taken, in seconds; 120 by default.
+    /// Each 4,096 bytes make it a second longer.
     public var bodySeconds: Int
     /// How long a stop waits for answers under way, in seconds; 5 by default.
     public var stopSeconds: Int

@@ -128,6 +128,16 @@ struct QueryParametersTests {
 }
 
 @Suite("The form that Accept prefers")
+@Suite("The time for a transfer")
+struct TransferTimeTests {
+  @Test(
+    "is a second longer for each 4,096 bytes",
+    arguments: [(0, 120), (4_095, 120), (4_096, 121), (8 << 20, 2_168)])
+  func grows(byteCount: Int, seconds: Int) {
+    #expect(TransferTime.seconds(base: 120, byteCount: byteCount) == seconds)
+  }
+}
+
 struct AnswerFormatTests {
   @Test(
     "is JSON unless CBOR is wanted more",

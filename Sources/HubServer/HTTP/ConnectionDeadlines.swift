@@ -24,9 +24,9 @@ final class ConnectionDeadlines: Sendable {
     table.withLock { $0[socket] = clock.now + .seconds(seconds) }
   }
 
-  /// What the connection does now may take so long; nil means for ever.
-  func set(_ socket: Int32, seconds: Int?) {
-    let deadline = seconds.map { clock.now + .seconds($0) }
+  /// What the connection does may take so long from `start` on, or from now; nil means for ever.
+  func set(_ socket: Int32, seconds: Int?, since start: ContinuousClock.Instant? = nil) {
+    let deadline = seconds.map { (start ?? clock.now) + .seconds($0) }
     table.withLock { table in
       if table[socket] != nil { table[socket] = .some(deadline) }
     }

@@ -28,6 +28,8 @@ final class Exchange: @unchecked Sendable {
   var method = ""
   var request: AdmittedRequest?
   var body = Data()
+  /// When the body began to arrive.
+  var bodyStartedAt: ContinuousClock.Instant?
   /// Bytes of the body that came, kept or not.
   var bodyByteCount = 0
   var socket: Int32 = -1

@@ -110,20 +110,27 @@ extension Listener {
         }
         exchange.body.reserveCapacity(declared)
       }
+      exchange.bodyStartedAt = .now
       deadlines.set(exchange.socket, seconds: configuration.bodySeconds)
       return .YES
     }
   }
 
   /// Keeps a piece of the body, up to the limit.
+  ///
+  /// What lies beyond it is read and dropped, so that the answer can be given; it earns no time, so
+  /// that this ends.
   fileprivate func take(_ piece: UnsafeRawBufferPointer, _ exchange: Exchange) -> MHD_Result {
     let limit = service.limits.pushBytes
     exchange.bodyByteCount += piece.count
     guard exchange.bodyByteCount <= limit else {
       exchange.body = Data()
-      return exchange.bodyByteCount > limit * (1 + Listener.discardedLimits) ? .NO : .YES
+      return .YES
     }
     exchange.body.append(contentsOf: piece)
+    let seconds = TransferTime.seconds(
+      base: configuration.bodySeconds, byteCount: exchange.bodyByteCount)
+    deadlines.set(exchange.socket, seconds: seconds, since: exchange.bodyStartedAt)
     return .YES
   }
 
@@ -173,7 +180,9 @@ extension Listener {
     }
     exchange.status = reply.status
     exchange.answerByteCount = reply.body.count
-    deadlines.set(exchange.socket, seconds: configuration.bodySeconds)
+    let seconds = TransferTime.seconds(
+      base: configuration.bodySeconds, byteCount: reply.body.count)
+    deadlines.set(exchange.socket, seconds: seconds)
     return MHD_queue_response(connection, UInt32(reply.status), response)
   }
 

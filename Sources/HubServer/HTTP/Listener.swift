@@ -17,9 +17,6 @@ final class Listener: @unchecked Sendable {
   /// Memory of a connection, in bytes: a head of 64 KiB and what libmicrohttpd keeps about it, so
   /// that one that is too long is read and answered. It is touched in full by the second request.
   static let connectionByteCount = 160 << 10
-  /// A chunked body beyond the limit is read on for so many limits more, so that the answer can be
-  /// given; then the connection ends.
-  static let discardedLimits = 1
 
   let service: HubService
   let log: RequestLog?
