@@ -14,6 +14,8 @@ final class Pusher: Sendable {
     /// Sent, and the answer did not come: they may be stored or not.
     var unknown: [WireMutation] = []
     var number = 0
+    /// No push is under way any more, and none will be before the next ``verify(port:)``.
+    var hasEnded = false
     var waiter: (count: Int, continuation: CheckedContinuation<Void, Never>)?
   }
 
@@ -28,19 +30,25 @@ final class Pusher: Sendable {
       for: self.account, issuedAt: Int64(Date().timeIntervalSince1970), lifetimeSeconds: 3_600)
   }
 
-  /// Returns once so many mutations were acknowledged in all.
+  /// Returns once so many mutations were acknowledged in all, or no more will be.
   func waitUntil(acknowledged count: Int) async {
     await withCheckedContinuation { continuation in
-      let isReached = state.withLock { state in
-        if state.acknowledged.count < count { state.waiter = (count, continuation) }
-        return state.acknowledged.count >= count
+      let isOver = state.withLock { state in
+        let isOver = state.hasEnded || state.acknowledged.count >= count
+        if !isOver { state.waiter = (count, continuation) }
+        return isOver
       }
-      if isReached { continuation.resume() }
+      if isOver { continuation.resume() }
     }
   }
 
-  /// Pushes small batches over one connection until it breaks.
+  /// Pushes small batches over one connection until it breaks; anything else is an issue. Whoever
+  /// waits for it waits no longer then.
   func push(port: Int) {
+    defer {
+      state.withLock { $0.hasEnded = true }
+      takeWaiter(where: \.hasEnded)?.resume()
+    }
     do {
       let connection = try RawConnection(port: port)
       while true {
@@ -48,12 +56,16 @@ final class Pusher: Sendable {
         let push = PushRequest(client: client, epoch: epoch, cursor: 0, mutations: batch)
         let answer = try exchange(
           connection, "POST", "/v1/mutations", push.encoded(as: .cbor), .cbor)
-        guard answer.status == 200 else { return }
+        guard answer.status == 200 else {
+          Issue.record("a push was answered with \(answer.status) \(answer.code ?? "")")
+          return
+        }
         settle(try answer.message(PushAnswer.self))
       }
-    } catch {
+    } catch is RawHTTPError {
       // The connection broke: the hub was killed, which is what this is for.
-      return
+    } catch {
+      Issue.record("an answer to a push cannot be read: \(error)")
     }
   }
 
@@ -68,6 +80,7 @@ final class Pusher: Sendable {
       ClientRegistration(name: "pusher").encoded(as: .json), .json)
     let known = state.withLock { state in
       if state.epoch == nil { state.epoch = session.epoch }
+      state.hasEnded = false
       return state
     }
     #expect(session.epoch == known.epoch, "a crash is no restore")
@@ -98,17 +111,24 @@ final class Pusher: Sendable {
   }
 
   private func settle(_ answer: PushAnswer) {
-    let waiter: CheckedContinuation<Void, Never>? = state.withLock { state in
-      for result in answer.results {
-        #expect(result.status == .applied || result.status == .duplicate)
-        state.acknowledged[result.mutation] = result.version
-      }
+    // A push whose answer was lost is stored whole or not at all.
+    let statuses = Set(answer.results.map(\.status))
+    #expect(statuses == [.applied] || statuses == [.duplicate])
+    state.withLock { state in
+      for result in answer.results { state.acknowledged[result.mutation] = result.version }
       state.unknown = []
-      guard let waiter = state.waiter, state.acknowledged.count >= waiter.count else { return nil }
-      state.waiter = nil
-      return waiter.continuation
     }
-    waiter?.resume()
+    takeWaiter(where: { $0.acknowledged.count >= $0.waiter?.count ?? 0 })?.resume()
+  }
+
+  private func takeWaiter(
+    where isDone: (State) -> Bool
+  ) -> CheckedContinuation<Void, Never>? {
+    state.withLock { state in
+      guard isDone(state) else { return nil }
+      defer { state.waiter = nil }
+      return state.waiter?.continuation
+    }
   }
 
   private func exchange(
