@@ -34,7 +34,7 @@ public struct HubLimits: Hashable, Sendable {
   /// Takes the limits; the defaults are those of a hub that is not told otherwise.
   public init(
     pullRecords: Int = 500, pullBytes: Int = 8 << 20, pushMutations: Int = 500,
-    pushBytes: Int = 8 << 20, payloadBytes: Int = 1 << 20, waitSeconds: Int = 55
+    pushBytes: Int = 8 << 20, payloadBytes: Int = 1 << 20, waitSeconds: Int = 0
   ) {
     self.pullRecords = pullRecords
     self.pullBytes = pullBytes

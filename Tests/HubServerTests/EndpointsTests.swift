@@ -255,7 +255,10 @@ struct ChangesTests {
       configuration.limits.waitSeconds = 5
     } _: { hub in
       let alice = try TestClient(hub)
-      let epoch = try await alice.session().epoch
+      let session = try await alice.session()
+      #expect(session.limits.pullRecords == 3)
+      #expect(session.limits.waitSeconds == 0, "a client that believes another would ask at once")
+      let epoch = session.epoch
       try await alice.register()
       _ = try await alice.push((1...5).map { .put("r\($0)") }, epoch: epoch)
       let first = try page(try await alice.pull(epoch: epoch, "&limit=500&wait=55"))

@@ -134,7 +134,7 @@ struct JSONTests {
               "pullRecords" : 500,
               "pushBytes" : 8388608,
               "pushMutations" : 500,
-              "waitSeconds" : 55
+              "waitSeconds" : 0
             },
             "isClientRegistered" : true,
             "isCopy" : true,

@@ -8,13 +8,16 @@ extension HubService {
   ) throws(Refusal) -> Reply {
     let query = try parameters(of: request)
     let state = standing.state
+    // Every wait is over as soon as it begins, so none is promised, whatever the configuration allows.
+    var announced = limits
+    announced.waitSeconds = 0
     return frame.reply(
       SessionAnswer(
         nonce: try query.uuid("nonce"), hub: store.hubID, epoch: state.epoch,
         lineage: state.lineage, account: request.bodyAccount(token.account),
         highWater: state.highWater, minimumCursor: state.minimumCursor,
         idempotencyFloor: state.idempotencyFloor, empty: standing.isEmpty,
-        expiresAt: token.expiresAt, limits: limits))
+        expiresAt: token.expiresAt, limits: announced))
   }
 
   func clientReply(
@@ -112,7 +115,7 @@ extension HubService {
     }
     let epoch = try query.uuid("epoch")
     let limit = try query.requiredCount("limit", 1...UInt64(WireLimits.batchCountMax))
-    // Every answer comes at once as yet: a wait is checked, and over as soon as it begins.
+    // A wait is checked, and over as soon as it begins: `waitSeconds` says so.
     _ = try query.count("wait", 0...UInt64(WireLimits.waitSecondsMax))
     return PageQuery(
       epoch: epoch, after: after, until: until, limit: min(limit, limits.pullRecords),
