@@ -35,12 +35,12 @@ final class HubProcess: Sendable {
     return try await blocking { process.wait() }
   }
 
-  /// Runs it with arguments until it ends by itself.
+  /// Runs it, or another program, with arguments until it ends by itself.
   static func run(
-    _ arguments: [String]
+    _ arguments: [String], of program: URL = executable
   ) async throws -> (status: Int32, output: String) {
     try await blocking {
-      let process = try ChildProcess(executable, arguments)
+      let process = try ChildProcess(program, arguments)
       let output = process.readAll()
       return (process.wait(), output)
     }

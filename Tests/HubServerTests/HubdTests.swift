@@ -72,6 +72,7 @@ struct HubdTests {
       #expect(result.status == status, "\(arguments)")
       #expect(result.output.contains(words), "\(result.output)")
     }
+    #expect(try await HubProcess.run(["serve", "--key", "/no"]).output.contains("hubd key"))
     _ = try await HubProcess.run(["key", "--out", key])
     let account = String(repeating: "a", count: 257)
     let tooLong = try await HubProcess.run(["token", "--key", key, "--account", account])
@@ -79,13 +80,73 @@ struct HubdTests {
     #expect(tooLong.output.contains("257 bytes"))
   }
 
-  @Test("documents every exit code in its help")
+  @Test("says in the system's own words why a file cannot be used, and nothing for programmers")
+  func files() async throws {
+    _ = try await HubProcess.run(["key", "--out", key])
+    let file = directory.url.appending(path: "file").path
+    try Data("x".utf8).write(to: URL(filePath: file))
+    let damaged = directory.url.appending(path: "damaged")
+    try FileManager.default.createDirectory(at: damaged, withIntermediateDirectories: true)
+    try Data("{".utf8).write(to: damaged.appending(path: "run.json"))
+    let erasures = directory.url.appending(path: "erasures")
+    try FileManager.default.createDirectory(at: erasures, withIntermediateDirectories: true)
+    try Data("{}\n".utf8).write(to: erasures.appending(path: "erasures.jsonl"))
+    let wrong: [(arguments: [String], status: Int32, words: String)] = [
+      (["check-config", "/no/file"], 78, "/no/file cannot be read; check its path and rights (No"),
+      (["serve", "--key", "/no/key"], 78, "(No such file or directory)"),
+      (["serve", "--key", directory.url.path], 78, "cannot be read; check its path and rights"),
+      (["serve", "--key", key, "--data", file], 73, "File exists"),
+      (["serve", "--key", key, "--data", file + "/d"], 73, "/file/d cannot be made"),
+      (["serve", "--key", key, "--data", damaged.path], 65, "run.json cannot be understood"),
+      (["serve", "--key", key, "--data", erasures.path], 65, "erasures.jsonl has a line"),
+    ]
+    for (arguments, status, words) in wrong {
+      let result = try await HubProcess.run(arguments)
+      #expect(result.status == status, "\(arguments)")
+      #expect(result.output.contains(words), "\(result.output)")
+      #expect(result.output.split(separator: "\n").count == 1, "\(result.output)")
+      for word in ["Domain", "Error", "Optional", "{"] {
+        #expect(!result.output.contains(word), "\(result.output)")
+      }
+    }
+  }
+
+  @Test("leaves no file behind when a key cannot be written")
+  func keyOnFullDisk() async throws {
+    // A file of 0 bytes is the longest that this shell and what it starts may write.
+    let script = #"trap '' XFSZ; ulimit -f 0; exec "$0" key --out "$1""#
+    let made = try await HubProcess.run(
+      ["-c", script, HubProcess.executable.path, key], of: URL(filePath: "/bin/sh"))
+    #expect(made.status == 74)
+    #expect(made.output == "hubd: \(key) cannot be written; check the space there\n")
+    #expect(!FileManager.default.fileExists(atPath: key))
+  }
+
+  @Test("warns of what is for tests only, before it starts")
+  func warnings() async throws {
+    _ = try await HubProcess.run(["key", "--out", key])
+    let file = directory.url.appending(path: "hub.json")
+    // The data directory is a file, so that it ends by itself.
+    let text = #"""
+      {"dataDirectory": "key.jwk", "tokens": {"keys": [{"file": "key.jwk"}]},
+       "faults": {"enabled": true}, "debug": {"captureDirectory": "captured"}}
+      """#
+    try Data(text.utf8).write(to: file)
+    let result = try await HubProcess.run(["serve", "--config", file.path])
+    let lines = result.output.split(separator: "\n")
+    #expect(lines.count == 3)
+    #expect(lines.first?.hasPrefix("hubd: faults.enabled is on") == true)
+    #expect(lines.dropFirst().first?.hasPrefix("hubd: debug.captureDirectory keeps") == true)
+  }
+
+  @Test("documents every exit code that it ends with, and no other")
   func help() async throws {
     let help = try await HubProcess.run(["--help"])
     #expect(help.status == 0)
-    for code in ["0 ", "64", "65", "69", "70", "73", "75", "78"] {
-      #expect(help.output.contains("\n  \(code)  "), "\(code)")
-    }
+    let codes = help.output.split(separator: "EXIT CODES:\n").last?.split(separator: "\n")
+      .filter { $0.hasPrefix("  ") && !$0.hasPrefix("   ") }.map { $0.prefix(4) }
+    #expect(
+      codes == ["  0 ", "  64", "  65", "  69", "  70", "  73", "  74", "  75", "  78"])
   }
 }
 

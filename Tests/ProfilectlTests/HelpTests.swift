@@ -20,11 +20,11 @@ struct HelpTests {
       await help([]) == #"""
         OVERVIEW: Looks at the profiles of a store, also while apps have it open.
 
-        Nothing is ever made, changed or locked. Payloads are shown only with 'outbox
-        --payload'. Account IDs are shortened to their first characters and a short hash
-        of hub and ID, as in 'ali…#1f3a9c07', unless --reveal is given: the same account
-        has the same hash in every store. It tells accounts apart; it does not keep a
-        secret.
+        Nothing is ever made, changed or locked, but for a reader's slot in a file
+        'lock.mdb' that is there. Payloads are shown only with 'outbox --payload'.
+        Account IDs are shortened to their first characters and a short hash of hub and
+        ID, as in 'ali…#1f3a9c07', unless --reveal is given: the same account has the
+        same hash in every store. It tells accounts apart; it does not keep a secret.
 
         With --json every member is always there: null where nothing is known. Times are
         in UTC. Members may be added, but none changes its meaning.
@@ -63,13 +63,10 @@ struct HelpTests {
           65  The store or a profile is damaged, has a newer format, or registry and
               profile contradict each other. What can be read was printed.
           66  There is no store at that place.
-          69  A service or program that is needed is not there.
           70  A defect of this tool; please report it.
-          73  A file or directory can't be made.
           74  Reading or writing failed.
           75  A limit of readers, memory or open files was reached; try again later.
-          77  The files may not be read.
-          78  A configuration file or setting is wrong.
+          77  The files may not be read, or 'lock.mdb' not written.
 
         """#)
   }

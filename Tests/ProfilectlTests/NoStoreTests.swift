@@ -124,8 +124,9 @@ struct NoStoreTests {
       #expect(run.output == "")
       #expect(
         run.errors == """
-          profilectl: the store cannot be read: stat: permission denied, in \
-          \(copy.directory.path)/registry/data.mdb [13]
+          profilectl: the store may not be opened: stat: permission denied, in \
+          \(copy.directory.path)/registry/data.mdb [13]; use the account of the app, which may \
+          read the store and write each 'lock.mdb', or look at a copy of your own
 
           """)
     }

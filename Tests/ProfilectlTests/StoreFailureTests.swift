@@ -23,7 +23,7 @@ struct StoreFailureTests {
   @Test(
     "of the files ends the tool with the code for what LMDB said",
     arguments: [
-      (LMDBError.Code.noPermission, ExitCode.noPermission), (.ioFailed, .inputOutput),
+      (LMDBError.Code.ioFailed, ExitCode.inputOutput),
       (.diskFull, .inputOutput), (.other, .inputOutput), (.damaged, .dataError),
       (.versionMismatch, .dataError), (.badForm, .dataError), (.tableMissing, .dataError),
       (.missing, .dataError), (.notADirectory, .dataError), (.incompatible, .dataError),
@@ -35,6 +35,16 @@ struct StoreFailureTests {
     let failure = StoreFailure.translate(StoreError(.storage, "it cannot be read", cause: cause))
     #expect(failure?.exitCode == exitCode)
     #expect(failure?.message.hasPrefix("it cannot be read: open: ") == true)
+  }
+
+  @Test("that is one of rights says so, without the remedy for damage")
+  func rights() {
+    let cause = LMDBError(.noPermission, operation: "open", path: "/store")
+    let failure = StoreFailure.translate(
+      StoreError(.storage, "if it is damaged, move it away", cause: cause))
+    #expect(failure?.exitCode == .noPermission)
+    #expect(failure?.message.contains("/store") == true)
+    #expect(failure?.message.contains("damaged") == false)
   }
 
   @Test("that is none of the store's is left to others")

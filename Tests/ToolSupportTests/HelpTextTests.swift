@@ -32,15 +32,8 @@ struct HelpTextTests {
           0   Done, or what was asked about is so.
           1   A check of the store failed.
           64  The command line was not understood.
-          65  Data is damaged or not in the expected form.
-          66  A named input is not there or can't be read.
-          69  A service or program that is needed is not there.
           70  A defect of this tool; please report it.
-          73  A file or directory can't be made.
           74  Reading or writing failed.
-          75  It did not work now; try again later.
-          77  Not permitted.
-          78  A configuration file or setting is wrong.
         """)
   }
 

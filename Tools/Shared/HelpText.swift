@@ -2,8 +2,8 @@
 enum HelpText {
   /// - Parameters:
   ///   - path: the commands from the root to the one that is explained.
-  ///   - meanings: what exit codes mean for this tool, where that is more than their general
-  ///     meaning.
+  ///   - meanings: what exit codes mean for this tool. Those that every tool may end with are listed
+  ///     without one, too.
   ///   - columns: the width to fill; text takes at most 100 of it.
   static func render(
     path: [Command], meanings: [ExitCode: String] = [:], columns: Int = 80
@@ -39,9 +39,9 @@ enum HelpText {
   private static func exitCodeRows(
     _ meanings: [ExitCode: String]
   ) -> [(label: String, text: String)] {
-    ExitCode.allCases.map { code in
-      (String(code.rawValue), meanings[code] ?? code.explanation)
-    }
+    let ofEveryTool: [ExitCode] = [.ok, .usage, .internalError, .inputOutput]
+    return ExitCode.allCases.filter { meanings[$0] != nil || ofEveryTool.contains($0) }
+      .map { code in (String(code.rawValue), meanings[code] ?? code.explanation) }
   }
 }
 

@@ -31,7 +31,8 @@ public struct Tool: Sendable {
   /// - Parameters:
   ///   - root: its name is the tool's.
   ///   - version: what `--version` prints after the name.
-  ///   - meanings: what exit codes mean here, where that is more than their general meaning.
+  ///   - meanings: what exit codes mean here: every code that the tool ends with. Help lists these,
+  ///     and 0, 64, 70 and 74 with their general meaning where none is given.
   ///   - translate: turns an error of a library into a sentence and an exit code; `nil` for one it
   ///     doesn't know, which ends the tool with ``ExitCode/internalError``.
   ///

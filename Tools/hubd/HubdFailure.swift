@@ -5,11 +5,13 @@ import ToolSupport
 enum HubdFailure {
   static let meanings: [ExitCode: String] = [
     .ok: "Done; 'serve' was interrupted and has stopped in order.",
-    .dataError: "The store is damaged, of another format, or of another hub.",
+    .dataError: """
+    The store, or a note beside it, is damaged, of another format, or of another hub.
+    """,
     .unavailable: "The address cannot be listened on.",
     .cannotCreate: "A key file or the data directory cannot be made or written.",
     .temporaryFailure: "Another hub serves this data directory.",
-    .configuration: "The configuration, or a key that it names, is wrong.",
+    .configuration: "The configuration, or a key file, is wrong or cannot be read.",
   ]
 
   static func translate(_ error: any Error) -> ToolFailure? {

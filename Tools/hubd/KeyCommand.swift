@@ -36,7 +36,9 @@ enum KeyCommand {
       try file.synchronize()
       try file.close()
     } catch {
-      throw ToolFailure(.inputOutput, "\(path) cannot be written: \(error)")
+      // An empty or cut file would be in the way of the next attempt, and is no key.
+      unlink(path)
+      throw ToolFailure(.inputOutput, "\(path) cannot be written; check the space there")
     }
   }
 }

@@ -9,7 +9,8 @@ enum ProfilectlTool {
   static let root = Command(
     "profilectl", summary: "Looks at the profiles of a store, also while apps have it open.",
     discussion: """
-      Nothing is ever made, changed or locked. Payloads are shown only with 'outbox --payload'. \
+      Nothing is ever made, changed or locked, but for a reader's slot in a file 'lock.mdb' that \
+      is there. Payloads are shown only with 'outbox --payload'. \
       Account IDs are shortened to their first characters and a short hash of hub and ID, as in \
       'ali…#1f3a9c07', unless --reveal is given: the same account has the same hash in every \
       store. It tells accounts apart; it does not keep a secret.

@@ -14,12 +14,20 @@ enum StoreFailure {
     """,
     .noInput: "There is no store at that place.",
     .temporaryFailure: "A limit of readers, memory or open files was reached; try again later.",
-    .noPermission: "The files may not be read.",
+    .noPermission: "The files may not be read, or 'lock.mdb' not written.",
   ]
 
   static func translate(_ error: any Error) -> ToolFailure? {
     guard let error = error as? StoreError else { return nil }
-    return ToolFailure(exitCode(of: error), error.description)
+    let code = exitCode(of: error)
+    // A remedy for damage would do harm where only rights are missing.
+    if code == .noPermission, let cause = error.cause {
+      return ToolFailure(
+        code,
+        "the store may not be opened: \(cause); use the account of the app, which may read the"
+          + " store and write each 'lock.mdb', or look at a copy of your own")
+    }
+    return ToolFailure(code, error.description)
   }
 
   static func exitCode(of error: StoreError) -> ExitCode {

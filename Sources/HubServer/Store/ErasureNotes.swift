@@ -51,7 +51,7 @@ struct ErasureNotes: Sendable {
           (note, try AccountID(bytes: Base64URL.decode(note.account.utf8) ?? [])))
       } catch {
         throw HubServerError(
-          .directoryUnusable,
+          .storeUnusable,
           "\(file.path) has a line that cannot be understood; restore the file before you go on",
           cause: error)
       }

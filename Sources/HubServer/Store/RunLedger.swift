@@ -37,7 +37,7 @@ final class RunLedger: Sendable {
       return try JSONDecoder().decode(Note.self, from: bytes)
     } catch {
       throw HubServerError(
-        .directoryUnusable,
+        .storeUnusable,
         "\(file.path) cannot be understood; move it away, and every account gets a new epoch",
         cause: error)
     }

@@ -97,8 +97,11 @@ public final class SigningKey: @unchecked Sendable {
   ) throws(HubServerError) -> [SigningKey] {
     let text: Data
     do { text = try Data(contentsOf: file) } catch {
+      let isMissing = HubServerError.systemNumber(of: error) == ENOENT
       throw HubServerError(
-        .keyInvalid, "the key file \(file.path) cannot be read; make one with `hubd key`",
+        .keyInvalid,
+        "the key file \(file.path) cannot be read; "
+          + (isMissing ? "make one with `hubd key`" : "check its path and rights"),
         cause: error)
     }
     return try read(jwk: text, algorithms: algorithms, source: file.path)
