@@ -36,6 +36,15 @@ final class ConfigurationSection {
     return String(decoding: bytes, as: UTF8.self)
   }
 
+  /// A path; an empty one would mean the configuration's own directory, which nobody wants.
+  func path(_ name: String) throws(HubServerError) -> String? {
+    guard let text = try text(name) else { return nil }
+    guard !text.isEmpty else {
+      throw HubServerError(.configurationInvalid, "\(full(name)) is empty; name a path")
+    }
+    return text
+  }
+
   func texts(_ name: String) throws(HubServerError) -> [String]? {
     guard let member = member(name) else { return nil }
     let strings = member.array?.map(\.string) ?? [nil]

@@ -38,12 +38,12 @@ extension HubConfiguration {
     let tokenSection = try root.section("tokens")
     var keys: [SigningKey] = []
     for section in try tokenSection.sections("keys") {
-      let file = location(try section.required(section.text("file"), "file"))
+      let file = location(try section.required(section.path("file"), "file"))
       let algorithms = try section.texts("algorithms")?.map(section.algorithm)
       try section.requireNothingElse()
       keys += try SigningKey.read(file: file, algorithms: algorithms)
     }
-    let data = try root.required(root.text("dataDirectory"), "dataDirectory")
+    let data = try root.required(root.path("dataDirectory"), "dataDirectory")
     self.init(dataDirectory: location(data, isDirectory: true), keys: keys)
     try tokenSection.read("issuer", into: &tokens.issuer)
     try tokenSection.read("audience", into: &tokens.audience)
@@ -60,13 +60,13 @@ extension HubConfiguration {
     try store.read("bytesMax", into: &storeByteCountMax)
     try store.requireNothingElse()
     let log = try root.section("requestLog")
-    requestLog = try log.text("file").map { location($0) }
+    requestLog = try log.path("file").map { location($0) }
     try log.requireNothingElse()
     let faults = try root.section("faults")
     faultsEnabled = try faults.boolean("enabled") ?? false
     try faults.requireNothingElse()
     let debug = try root.section("debug")
-    captureDirectory = try debug.text("captureDirectory").map { location($0, isDirectory: true) }
+    captureDirectory = try debug.path("captureDirectory").map { location($0, isDirectory: true) }
     try debug.requireNothingElse()
     try root.requireNothingElse()
   }

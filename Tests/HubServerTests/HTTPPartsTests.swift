@@ -37,6 +37,7 @@ struct HTTPFormTests {
       Self.head { Self.add("Host", "h", to: &$0) },
       Self.head { Self.add("X Y", "1", to: &$0) },
       Self.head { Self.add("X\t", "1", to: &$0) },
+      Self.head { Self.add("X", "1\r2", to: &$0) },
       Self.head {
         Self.add("Content-Length", "1", to: &$0)
         Self.add("Content-Length", "1", to: &$0)
@@ -127,7 +128,6 @@ struct QueryParametersTests {
   }
 }
 
-@Suite("The form that Accept prefers")
 @Suite("The time for a transfer")
 struct TransferTimeTests {
   @Test(
@@ -138,6 +138,7 @@ struct TransferTimeTests {
   }
 }
 
+@Suite("The form that Accept prefers")
 struct AnswerFormatTests {
   @Test(
     "is JSON unless CBOR is wanted more",

@@ -225,6 +225,32 @@ struct EveryAnswerTests {
       }
     }
   }
+
+  @Test("looks at the sizes of mutations once all of them are well-formed")
+  func sizeOfParts() async throws {
+    try await withHub {
+      $0.limits.payloadBytes = 16
+    } _: { hub in
+      let alice = try TestClient(hub)
+      let epoch = try await alice.session().epoch
+      try await alice.register()
+      let large = String(repeating: "x", count: 17)
+      let text = String(
+        decoding: PushRequest(
+          client: alice.client, epoch: epoch, cursor: 0,
+          mutations: [.put("a"), .put("b", large), .delete("c")]
+        ).encoded(as: .json), as: UTF8.self)
+      func answer(_ text: String) async throws -> HubProblem {
+        let answer = try await alice.send(
+          "POST", "/v1/mutations", ["Content-Type": "application/json"], body: Data(text.utf8))
+        return try HubProblem(decoding: answer.body)
+      }
+      let wellFormed = try await answer(text)
+      #expect(wellFormed.code == "too_large" && wellFormed.index == 1)
+      let malformed = try await answer(text.replacing(#""delete""#, with: #""zz""#))
+      #expect(malformed.code == "bad_mutation" && malformed.index == 2)
+    }
+  }
 }
 
 @Suite("A request that two servers could read differently")
@@ -243,6 +269,7 @@ struct AmbiguousRequestTests {
     "GET /healthz HTTP/1.1\r\nHost: h\r\nX-A: 1\r\n 2\r\n\r\n",
     "GET /healthz HTTP/1.1\nHost: h\n\n",
     "GET /healthz HTTP/1.1\r\nHost: h\r\nX-A: 1\n\r\n",
+    "GET /healthz HTTP/1.1\r\nHost: h\r\nX-A: 1\r2\r\n\r\n",
     "POST /healthz HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\na",
     "POST /healthz HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\na",
     "POST /healthz HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nTransfer-Encoding: chunked"

@@ -34,6 +34,24 @@ struct RequestRecordsTests {
     #expect(Set(accounts[..<4]).count == 1 && accounts[0] != nil && accounts[4] == nil)
   }
 
+  @Test("stays when the hub starts again and captures on")
+  func captureGoesOn() async throws {
+    let directory = try TemporaryDirectory()
+    var configuration = HubConfiguration.test(directory)
+    let captured = directory.url.appending(path: "captured", directoryHint: .isDirectory)
+    configuration.captureDirectory = captured
+    for name in ["first", "second"] {
+      try await withHub(configuration) { try await TestClient($0).register(name: name) }
+    }
+    var text = Data()
+    let files = try #require(
+      FileManager.default.enumerator(at: captured, includingPropertiesForKeys: nil))
+    for case let file as URL in files where file.pathExtension == "request" {
+      text.append(try Data(contentsOf: file))
+    }
+    for name in ["first", "second"] { #expect(text.range(of: Data(name.utf8)) != nil) }
+  }
+
   @Test("is each body, under the account that sent it, only where capturing was asked for")
   func capture() async throws {
     let directory = try TemporaryDirectory()

@@ -236,7 +236,42 @@ struct RestartTests {
     let error = await #expect(throws: HubServerError.self) {
       _ = try await HubServer.start(configuration)
     }
-    #expect(error?.code == .directoryUnusable)
+    #expect(error?.code == .storeUnusable)
+  }
+
+  @Test("makes a data file anew that a kill left empty, unless a run was noted")
+  func emptyFile() async throws {
+    try FileManager.default.createDirectory(
+      at: store.deletingLastPathComponent(), withIntermediateDirectories: true)
+    try Data().write(to: store)
+    try await withHub(configuration) { _ = try await push("a", to: $0) }
+    try Data().write(to: store)
+    let error = await #expect(throws: HubServerError.self) {
+      _ = try await HubServer.start(configuration)
+    }
+    #expect(error?.code == .storeUnusable)
+  }
+
+  @Test("answers 503 while the note of its run cannot be written, and goes on afterwards")
+  func fullDisk() async throws {
+    try await withHub(configuration) { hub in
+      let alice = try TestClient(hub)
+      let epoch = try await alice.session().epoch
+      try await alice.register()
+      // A directory in the place of the new note fails like a full disk, also for root.
+      let obstacle = configuration.dataDirectory.appending(path: "run.json.new")
+      try FileManager.default.createDirectory(at: obstacle, withIntermediateDirectories: false)
+      var refused: RawAnswer?
+      for number in 0..<130 where refused == nil {
+        let answer = try await alice.push([.put("r\(number)")], epoch: epoch)
+        if answer.status != 200 { refused = answer }
+      }
+      #expect(refused?.status == 503)
+      #expect(refused?.code == "unavailable")
+      #expect(refused?.header("Retry-After") == "5")
+      try FileManager.default.removeItem(at: obstacle)
+      #expect(try await alice.push([.put("last")], epoch: epoch).status == 200)
+    }
   }
 
   @Test("is refused while another hub serves the directory, with a sentence")

@@ -39,6 +39,12 @@ struct TokenVerifierTests {
     #expect(verified.expiresAt == 160)
   }
 
+  @Test("may end at the last second that a session can say")
+  func lastSecond() throws {
+    let claims = #"{"iss":"holdfast","aud":"holdfast","sub":"a","exp":9007199254740991}"#
+    #expect(try verdict(claims).get().expiresAt == 9_007_199_254_740_991)
+  }
+
   @Test("that has ended is expired, at the second it names")
   func expired() throws {
     let claims = #"{"iss":"holdfast","aud":"holdfast","sub":"a","exp":1000000}"#
@@ -63,6 +69,7 @@ struct TokenVerifierTests {
       #"{"iss":"holdfast","aud":"holdfast","sub":"a"}"#,
       #"{"iss":"holdfast","aud":"holdfast","sub":"a","exp":"2000000"}"#,
       #"{"iss":"holdfast","aud":"holdfast","sub":"a","exp":1e300}"#,
+      #"{"iss":"holdfast","aud":"holdfast","sub":"a","exp":9007199254740992}"#,
       #"{"iss":"holdfast","aud":"holdfast","sub":"a","exp":2000000,"nbf":1000001}"#,
       #"{"iss":"holdfast","aud":"holdfast","sub":"a","exp":2000000,"nbf":"0"}"#,
       #"{"iss":"holdfast","aud":"holdfast","sub":"a","sub":"b","exp":2000000}"#,

@@ -42,6 +42,10 @@ package enum HTTPForm {
     guard head.fields.allSatisfy({ isToken($0.name) }) else {
       return "the name of a header is none"
     }
+    // A bare CR ends a line for some servers. (RFC 9112, section 2.2.)
+    guard head.fields.allSatisfy({ !$0.value.contains(0x0D) }) else {
+      return "the value of a header has a CR"
+    }
     return nil
   }
 

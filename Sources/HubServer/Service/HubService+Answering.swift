@@ -93,7 +93,11 @@ extension HubService {
     let passing: [LMDBError.Code] = [
       .diskFull, .mapFull, .readersFull, .outOfResources, .busy, .closed,
     ]
-    if let error = error as? LMDBError, passing.contains(error.code) {
+    // What lies beside the data file is on the same disk, and as full.
+    let isPassing =
+      (error as? LMDBError).map { passing.contains($0.code) }
+      ?? ((error as? HubServerError)?.code == .directoryUnusable)
+    if isPassing {
       return Refusal(.unavailable, "the hub cannot store or read now", retryAfterSeconds: 5)
     }
     return Refusal(.internal, "the hub failed; nothing is known to be stored")

@@ -137,6 +137,9 @@ extension HubService {
   }
 
   /// The size of its parts (413), then what a mutation may not say of itself (400).
+  ///
+  /// Parts have a size only in a push that was understood: one that is malformed anywhere was
+  /// answered with 400 before, however large its parts are. The size of the whole came before both.
   private func checkForm(of push: PushRequest) throws(Refusal) {
     guard push.mutations.count <= limits.pushMutations else {
       throw Refusal(.tooLarge, "a push has at most \(limits.pushMutations) mutations")

@@ -72,6 +72,7 @@ final class LMDBHubStore: HubStore {
     _ directory: DataDirectory, hubID wanted: UUID?, byteCountMax: Int
   ) async throws(HubServerError) -> LMDBHubStore {
     do {
+      try removeUnbegun(directory)
       var configuration = Environment.Configuration()
       configuration.mapSizeByteCountMax = byteCountMax
       configuration.mapSizeByteCount = min(configuration.mapSizeByteCount, byteCountMax)
@@ -86,6 +87,23 @@ final class LMDBHubStore: HubStore {
     } catch {
       throw HubServerError(
         .storeUnusable, "the store in \(directory.store.path) cannot be opened", cause: error)
+    }
+  }
+
+  /// Whoever is killed while LMDB makes the data file leaves an empty one, which LMDB then refuses.
+  /// Without a note of a run nothing was ever stored in it, so that it is made anew.
+  private static func removeUnbegun(_ directory: DataDirectory) throws(HubServerError) {
+    let file = directory.store.appending(path: "data.mdb", directoryHint: .notDirectory)
+    var status = stat()
+    // SAFETY: the call fills the structure that it is given, for as long as it lasts.
+    guard access(directory.runFile.path, F_OK) != 0, stat(file.path, &status) == 0,
+      status.st_size == 0
+    else { return }
+    guard unlink(file.path) == 0 else {
+      throw HubServerError(
+        .directoryUnusable,
+        "\(file.path) is empty and cannot be removed: \(String(cString: strerror(errno)));"
+          + " check its rights")
     }
   }
 

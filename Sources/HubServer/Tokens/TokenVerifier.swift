@@ -114,8 +114,8 @@ package struct TokenVerifier: Sendable {
         throw .invalid("the token is not valid yet")
       }
     }
-    // 2^53 seconds: what JSON carries exactly, and far within Int64.
-    guard let end = claims["exp"]?.number, abs(end) <= 9_007_199_254_740_992 else {
+    // Below 2^53: what JSON carries exactly, and a session's `expiresAt` may be.
+    guard let end = claims["exp"]?.number, abs(end) < 9_007_199_254_740_992 else {
       throw .invalid("the token does not say when it ends")
     }
     guard now < end else { throw .expired }
