@@ -76,7 +76,9 @@ extension Area {
     } else {
       try requireRoom(for: mutation, policy: policy, transaction)
     }
-    let base = try resolvedBase(of: mutation, transaction)
+    let base = try mutation.base.map {
+      try placed($0, for: mutation.id, of: mutation.record, before: .max, transaction)
+    }
     let order = try tables.number(.lastOrder, transaction) + 1
     try tables.setNumber(.lastOrder, order, &transaction)
     let entry = OutboxEntry(
@@ -124,104 +126,6 @@ extension Area {
           + "then try again",
         pending: try pendingSummary(transaction))
     }
-  }
-
-  /// An edit given a base while an earlier one of its record waits is based on that one; one without
-  /// a base stays without.
-  private func resolvedBase<T: Transaction & ~Copyable>(
-    of mutation: Mutation, _ transaction: borrowing T
-  ) throws -> Mutation.Base? {
-    guard let base = mutation.base else { return nil }
-    let earlier = try orders(of: mutation.record, transaction)
-    if case .mutation(let named) = base {
-      guard named != mutation.id else {
-        throw StoreError(.badBase, "a mutation cannot be based on itself")
-      }
-      if case .waiting(let order) = try transaction.value(of: named, in: tables.mutations) {
-        guard earlier.contains(order) else {
-          throw StoreError(.badBase, "the base names a mutation of another record")
-        }
-      } else if let known = try acknowledged(named, transaction) {
-        guard known.entry.record == mutation.record else {
-          throw StoreError(.badBase, "the base names a mutation of another record")
-        }
-        if earlier.isEmpty { return .version(known.version) }
-      } else {
-        throw StoreError(
-          .badBase, "the base names no mutation that this area knows: give the record's version")
-      }
-    }
-    guard let last = earlier.last, let entry = try entry(last, transaction) else {
-      // What the hub has lost is sent again as a new record.
-      if try transaction.contains(mutation.record, in: tables.lost) { return .mustNotExist }
-      return try raised(base, of: mutation.record, transaction)
-    }
-    return .mutation(entry.mutation)
-  }
-
-  /// A base that lies before this device's own acknowledged edit, which no pull has brought yet, means
-  /// that edit: else a device would be in conflict with itself.
-  private func raised<T: Transaction & ~Copyable>(
-    _ base: Mutation.Base, of record: RecordID, _ transaction: borrowing T
-  ) throws -> Mutation.Base {
-    guard let own = try transaction.value(of: record, in: tables.unpulled),
-      own.epoch == (try tables.cursor(.highWater, transaction)?.epoch)
-    else { return base }
-    switch base {
-    case .version(let version): return .version(max(version, own.version))
-    case .mustNotExist: return own.isDeleted ? base : .version(own.version)
-    case .mutation: return base
-    }
-  }
-
-  /// What a mutation is based on once the person has decided to send it: the one before it, else
-  /// what the hub has now; nil: as before.
-  func decidedBase<T: Transaction & ~Copyable>(
-    of entry: OutboxEntry, _ transaction: borrowing T
-  ) throws -> Mutation.Base? {
-    let earlier = try orders(of: entry.record, transaction).last { $0 < entry.order }
-    if let earlier, let before = try self.entry(earlier, transaction) {
-      return .mutation(before.mutation)
-    }
-    var newest = entry.parked?.current.map { (version: $0.version, isDeleted: $0.isDeleted) }
-    if let known = try transaction.value(of: entry.record, in: tables.metadata),
-      let epoch = try tables.cursor(.highWater, transaction)?.epoch,
-      let version = known.version(in: epoch, lineage: try tables.lineage(transaction)),
-      version > newest?.version ?? 0
-    {
-      newest = (version, known.isDeleted)
-    }
-    if let newest { return newest.isDeleted ? .mustNotExist : .version(newest.version) }
-    switch entry.parked?.reason {
-    case .conflict, .adopted: return .mustNotExist
-    default: return nil
-    }
-  }
-
-  /// While a new epoch is taken up: a version that only the left history has had means nothing to the
-  /// hub any more, or another one. The app decides. (Contract section 6.)
-  private func conflict<T: Transaction & ~Copyable>(
-    with base: Mutation.Base?, of record: RecordID, _ transaction: borrowing T
-  ) throws -> Parked? {
-    guard case .version(let version) = base,
-      let known = try transaction.value(of: record, in: tables.metadata),
-      let epoch = try epoch(transaction), known.epoch != epoch,
-      try version > tables.lineage(transaction).forkedAt(known.epoch)
-    else { return nil }
-    return Parked(reason: .conflict, code: HubCode.epochChanged.rawValue)
-  }
-
-  private func acknowledged<T: Transaction & ~Copyable>(
-    _ mutation: UUID, _ transaction: borrowing T
-  ) throws -> AcknowledgedMutation? {
-    var found: AcknowledgedMutation?
-    try transaction.scan(tables.acknowledged, reversed: true) { _, bytes in
-      let value = try AcknowledgedCodec.decode(bytes)
-      guard value.entry.mutation == mutation else { return .next }
-      found = value
-      return .stop
-    }
-    return found
   }
 
   // MARK: Entries
@@ -309,20 +213,6 @@ extension Area {
       guard var entry = try entry(order, transaction) else { continue }
       let wasParked = entry.parked != nil
       if try change(&entry) { try update(entry, wasParked: wasParked, &transaction) }
-    }
-  }
-
-  /// Gives another base to the later mutations of the record that are based on this one.
-  func rebase(
-    followersOf entry: OutboxEntry, onto base: Mutation.Base?,
-    _ transaction: inout WriteTransaction
-  ) throws {
-    for order in try orders(of: entry.record, transaction) where order > entry.order {
-      guard var follower = try self.entry(order, transaction),
-        follower.base == .mutation(entry.mutation)
-      else { continue }
-      follower.base = base
-      try update(follower, wasParked: follower.parked != nil, &transaction)
     }
   }
 

@@ -30,7 +30,10 @@ extension Area {
     entry.isCallerGiven = false
     entry.parked = nil
     entry.firstSent = nil
-    if let base { entry.base = base }
+    if let base {
+      entry.base = try placed(
+        base, for: mutation, of: old.record, before: old.order, transaction)
+    }
     try rebase(followersOf: old, onto: .mutation(newID), &transaction)
     if old.isCallerGiven {
       try transaction.put(.settled, for: old.mutation, in: tables.mutations)

@@ -15,9 +15,10 @@ public enum Resolution: Sendable, Hashable {
 // Maintenance: names the account, needs no session, sends nothing.
 extension Profile {
   /// Sends a parked mutation again, under a new UUID, from its place, before its followers.
-  /// - Parameter base: what it is based on from now on; nil: as before.
+  /// - Parameter base: what it is based on from now on, if no earlier edit of the record waits; nil: as
+  ///   before.
   /// - Returns: the new UUID.
-  /// - Throws: `unknownMutation`, `notParked`, `ownedByAnotherAccount`, `storage`.
+  /// - Throws: `unknownMutation`, `notParked`, `badBase`, `ownedByAnotherAccount`, `storage`.
   @discardableResult
   public func retry(
     _ mutation: UUID, account: VerifiedAccount, base: Mutation.Base? = nil

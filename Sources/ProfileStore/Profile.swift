@@ -172,8 +172,9 @@ public final class Profile: Sendable {
         throw StoreError(
           .anotherAccountSignedIn, "another account is signed in: use that account's profile")
       }
-      guard seenGeneration.exchange(signedIn.generation, ordering: .relaxed) != signedIn.generation
-      else { return }
+      // 0 is no generation that was seen.
+      let generation = signedIn.generation &+ 1
+      guard seenGeneration.exchange(generation, ordering: .relaxed) != generation else { return }
       registry.signIns.withLock { $0.see(owner, signedIn.generation) }
     }
   }

@@ -19,7 +19,8 @@ struct SignIns: Sendable {
 
   mutating func notice(_ account: Data, _ generation: UInt64) {
     noticed[account] = generation
-    if seen[account] == generation { seen[account] = nil }
+    // Whatever came in before it is covered, too.
+    seen[account] = nil
   }
 }
 

@@ -103,6 +103,10 @@ extension AreasAndRegistry {
         try await registry.keepUnowned(decidedBy: ada)
       }
       await endProcess(at: step)
+      // Who only looks finishes nothing.
+      let intents = try bytes(under: store.path + "/registry")
+      _ = try StoreInspector(directory: URL(fileURLWithPath: store.path)).profiles()
+      #expect(try bytes(under: store.path + "/registry") == intents)
       let registry = try store.registry()
       let states = try await registry.profiles()
       let source = try #require(states.first { $0.area == areas[1] })

@@ -88,6 +88,30 @@ extension Outbox {
       #expect(try profile.sendable().map(\.order) == before.map(\.order))
     }
 
+    @Test(
+      "retried on another base: on the edit before it, if one waits, and never on one that does not"
+    )
+    func retriedOnAnotherBase() async throws {
+      let first = try await put("a")
+      let second = try await put("a", base: .version(7))
+      let third = try await put("a")
+      try await profile.park(second, Parked(reason: .conflict))
+      for wrong in [UUID(), third, second] {
+        #expect(
+          await code { try await profile.retry(second, account: ada, base: .mutation(wrong)) }
+            == .badBase)
+      }
+      #expect(
+        await code { try await profile.retry(second, account: ada, base: .version(0)) }
+          == .badBase)
+      let again = try await profile.retry(second, account: ada, base: .version(9))
+      #expect(try bases() == [nil, .mutation(first), nil])
+      try await profile.acknowledge(first, version: 12)
+      try await profile.park(again, Parked(reason: .conflict))
+      try await profile.retry(again, account: ada, base: .version(15))
+      #expect(try bases() == [.version(15), nil])
+    }
+
     @Test("discarded: followers get its own base, and go on")
     func discarded() async throws {
       let first = try await put("a", base: .version(7))

@@ -1,0 +1,122 @@
+import Foundation
+import HubProtocol
+import LMDB
+
+// What a mutation is based on. (Contract section 4.)
+extension Area {
+  /// A base as it is stored: an edit given one while an earlier one of its record waits is based on
+  /// that one.
+  /// - Parameters:
+  ///   - mutation: the mutation that gets the base.
+  ///   - order: the place that it has, or will have.
+  /// - Throws: `badBase` when it names no earlier mutation of that record.
+  func placed<T: Transaction & ~Copyable>(
+    _ base: Mutation.Base, for mutation: UUID, of record: RecordID, before order: UInt64,
+    _ transaction: borrowing T
+  ) throws -> Mutation.Base {
+    let earlier = try orders(of: record, transaction).filter { $0 < order }
+    if case .mutation(let named) = base {
+      guard named != mutation else {
+        throw StoreError(.badBase, "a mutation cannot be based on itself")
+      }
+      if case .waiting(let place) = try transaction.value(of: named, in: tables.mutations) {
+        guard earlier.contains(place) else {
+          throw StoreError(.badBase, "the base names no earlier mutation of this record")
+        }
+      } else if let known = try acknowledged(named, transaction) {
+        guard known.entry.record == record else {
+          throw StoreError(.badBase, "the base names a mutation of another record")
+        }
+        if earlier.isEmpty { return .version(known.version) }
+      } else {
+        throw StoreError(
+          .badBase, "the base names no mutation that this area knows: give the record's version")
+      }
+    }
+    guard let last = earlier.last, let entry = try entry(last, transaction) else {
+      // What the hub has lost is sent again as a new record.
+      if try transaction.contains(record, in: tables.lost) { return .mustNotExist }
+      return try raised(base, of: record, transaction)
+    }
+    return .mutation(entry.mutation)
+  }
+
+  /// A base that lies before this device's own acknowledged edit, which no pull has brought yet, means
+  /// that edit: else a device would be in conflict with itself.
+  private func raised<T: Transaction & ~Copyable>(
+    _ base: Mutation.Base, of record: RecordID, _ transaction: borrowing T
+  ) throws -> Mutation.Base {
+    guard let own = try transaction.value(of: record, in: tables.unpulled),
+      own.epoch == (try tables.cursor(.highWater, transaction)?.epoch)
+    else { return base }
+    switch base {
+    case .version(let version): return .version(max(version, own.version))
+    case .mustNotExist: return own.isDeleted ? base : .version(own.version)
+    case .mutation: return base
+    }
+  }
+
+  /// What a mutation is based on once the person has decided to send it: the one before it, else
+  /// what the hub has now; nil: as before.
+  func decidedBase<T: Transaction & ~Copyable>(
+    of entry: OutboxEntry, _ transaction: borrowing T
+  ) throws -> Mutation.Base? {
+    let earlier = try orders(of: entry.record, transaction).last { $0 < entry.order }
+    if let earlier, let before = try self.entry(earlier, transaction) {
+      return .mutation(before.mutation)
+    }
+    var newest = entry.parked?.current.map { (version: $0.version, isDeleted: $0.isDeleted) }
+    if let known = try transaction.value(of: entry.record, in: tables.metadata),
+      let epoch = try tables.cursor(.highWater, transaction)?.epoch,
+      let version = known.version(in: epoch, lineage: try tables.lineage(transaction)),
+      version > newest?.version ?? 0
+    {
+      newest = (version, known.isDeleted)
+    }
+    if let newest { return newest.isDeleted ? .mustNotExist : .version(newest.version) }
+    switch entry.parked?.reason {
+    case .conflict, .adopted: return .mustNotExist
+    default: return nil
+    }
+  }
+
+  /// While a new epoch is taken up: a version that only the left history has had means nothing to the
+  /// hub any more, or another one. The app decides. (Contract section 6.)
+  func conflict<T: Transaction & ~Copyable>(
+    with base: Mutation.Base?, of record: RecordID, _ transaction: borrowing T
+  ) throws -> Parked? {
+    guard case .version(let version) = base,
+      let known = try transaction.value(of: record, in: tables.metadata),
+      let epoch = try epoch(transaction), known.epoch != epoch,
+      try version > tables.lineage(transaction).forkedAt(known.epoch)
+    else { return nil }
+    return Parked(reason: .conflict, code: HubCode.epochChanged.rawValue)
+  }
+
+  /// Gives another base to the later mutations of the record that are based on this one.
+  func rebase(
+    followersOf entry: OutboxEntry, onto base: Mutation.Base?,
+    _ transaction: inout WriteTransaction
+  ) throws {
+    for order in try orders(of: entry.record, transaction) where order > entry.order {
+      guard var follower = try self.entry(order, transaction),
+        follower.base == .mutation(entry.mutation)
+      else { continue }
+      follower.base = base
+      try update(follower, wasParked: follower.parked != nil, &transaction)
+    }
+  }
+
+  private func acknowledged<T: Transaction & ~Copyable>(
+    _ mutation: UUID, _ transaction: borrowing T
+  ) throws -> AcknowledgedMutation? {
+    var found: AcknowledgedMutation?
+    try transaction.scan(tables.acknowledged, reversed: true) { _, bytes in
+      let value = try AcknowledgedCodec.decode(bytes)
+      guard value.entry.mutation == mutation else { return .next }
+      found = value
+      return .stop
+    }
+    return found
+  }
+}
