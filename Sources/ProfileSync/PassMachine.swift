@@ -43,6 +43,8 @@ package struct PassMachine: Sendable {
     case done(PassStep)
     /// A push was done, and something was sent.
     case sent
+    /// A pull ended before it had all: others write faster than this device reads.
+    case pullGivenUp
     /// A leg was delivered; `more`: up to `until` there is more.
     case legDelivered(more: Bool)
     /// An answer that is not for use.
@@ -110,6 +112,10 @@ package struct PassMachine: Sendable {
       advance(past: .push)
       // What was sent comes back with its versions.
       if plan.isEmpty { plan = [.pull] }
+    case .pullGivenUp:
+      advance(past: .pull)
+      // What lies behind would be taken for deleted: the next pass goes on with the tail.
+      if plan.first == .finishScan { return .finish(continues: false) }
     case .legDelivered(more: true):
       precondition(plan.first == .leg, "a pass was told of a leg that it did not order")
       // A scan that nobody asked for goes on; a replay's next leg is the caller's to ask for.

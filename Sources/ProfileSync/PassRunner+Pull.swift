@@ -4,7 +4,8 @@ import ProfileStore
 
 extension PassRunner {
   /// Pulls pages from the cursor; each is handed over and committed by itself.
-  func pull(_ apply: Apply) async throws {
+  /// - Returns: whether it came to the end of what the hub has.
+  func pull(_ apply: Apply) async throws -> Bool {
     guard let hub, var after = try area.facts().cursor?.sequence else { throw SyncError.stateLost }
     var extraPages = 0
     while true {
@@ -16,11 +17,11 @@ extension PassRunner {
       }
       after = page.next
       show(.receiving, after, of: max(page.highWater, after))
-      guard page.more else { return }
+      guard page.more else { return true }
       if after >= hub.highWater {
         // Others write faster than this device reads: the next pass goes on.
         extraPages += 1
-        if extraPages >= SyncLimits.extraPageCountMax { return }
+        if extraPages >= SyncLimits.extraPageCountMax { return false }
       }
     }
   }

@@ -105,7 +105,7 @@ final class PassRunner {
       if report.sent > before { return .sent }
     case .leg: return .legDelivered(more: try await bringLeg(apply))
     case .finishLegs: try await area.finishLegs(try scan())
-    case .pull: try await pull(apply)
+    case .pull: if try await !pull(apply) { return .pullGivenUp }
     case .finishScan: try await finishScan(apply)
     }
     return .done(step)

@@ -101,6 +101,31 @@ struct ForcedScanTests {
     }
   }
 
+  @Test("infers nothing while others write faster than it reads: the next pass ends it")
+  func tailGivenUp() async throws {
+    try await TestHub.run(HubLimits(pullRecords: 1)) { hub in
+      let (person, other) = try await Self.expired(hub, keeping: .app)
+      person.device.wire.before { _, request throws(TransportError) in
+        guard request.call == .changes, request.query("until") != nil,
+          request.query("after") == "0"
+        else { return nil }
+        // What the legs do not bring any more lies behind a hundred other records.
+        do { try await other.send(ids(100...210) + ids(6...6), "second") } catch {
+          Issue.record("the other device failed: \(error)")
+        }
+        return nil
+      }
+      try await person.pass(at: person.app.position)
+      #expect(try person.profile.area.facts().scan?.phase == .tail)
+      #expect(person.app.changes.filter(\.isDeleted).isEmpty)
+      person.device.wire.clear()
+      try await person.pass(at: person.app.position)
+      #expect(try person.profile.area.facts().scan == nil)
+      #expect(person.app.changes.filter(\.isDeleted).map(\.record) == ids(2...4))
+      #expect(try person.app.texts == other.texts())
+    }
+  }
+
   @Test("deletes what it infers where the area keeps the records")
   func inferredInTheArea() async throws {
     try await TestHub.run { hub in

@@ -23,6 +23,8 @@ private struct Drive {
   /// How many legs there are.
   var legCount = 1
   var sends = false
+  /// Others write faster than the pulls read.
+  var givesUpPulling = false
 
   struct Standing {
     var epoch = Drive.epoch
@@ -79,6 +81,7 @@ private struct Drive {
       case .leg:
         legs += 1
         action = machine.handle(.legDelivered(more: legs < legCount))
+      case .pull where givesUpPulling: action = machine.handle(.pullGivenUp)
       case .push where sends: action = machine.handle(.sent)
       case .begin:
         legs = 0
@@ -175,6 +178,18 @@ struct PassOrderTests {
   func replay() throws {
     try expect(
       Drive(goal: .replay), [.verify, .discards, .push, Drive.begin(.replay)] + Self.replayed)
+  }
+
+  @Test("ends a forced scan only when the pull from until came to the end")
+  func tailGivenUp() throws {
+    var drive = Drive()
+    drive.givesUpPulling = true
+    drive.setScan(.expired, .tail)
+    try expect(drive, [.verify, .pull])
+    drive.setScan(.newEpoch)
+    try expect(drive, [.verify, .leg, .finishLegs, .pull])
+    drive.facts.scan = nil
+    try expect(drive, [.verify, .discards, .push, .pull])
   }
 
   @Test("goes on with a forced scan before an ordinary pull, in plain passes too")
