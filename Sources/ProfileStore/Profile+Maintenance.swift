@@ -93,7 +93,10 @@ extension Profile {
   }
 
   /// Sends mutations again that the hub acknowledged and then lost with an epoch, under their own
-  /// UUIDs. From ``acknowledged()``.
+  /// UUIDs and in the order in which it took them. From ``acknowledged()``.
+  ///
+  /// One whose record has a newer edit waiting, or that is based on a version which the hub has lost
+  /// too, is parked as a conflict: resolve it.
   /// - Throws: `unknownMutation` when one is not kept any more.
   public func sendAgain(acknowledged mutations: [UUID], account: VerifiedAccount) async throws {
     try await maintain(account) { area, policy, transaction in
@@ -158,31 +161,48 @@ extension Area {
     try transaction.delete(record, in: tables.lost)
   }
 
+  /// Sends them again behind everything, in the order in which they were acknowledged; what cannot be
+  /// sent unseen over another edit is parked as a conflict.
   func sendAgain(
     acknowledged mutations: [UUID], stamp: Data, policy: StorePolicy,
     _ transaction: inout WriteTransaction
   ) throws {
-    for mutation in mutations {
-      var found: (UInt64, AcknowledgedMutation)?
-      try transaction.scan(tables.acknowledged) { key, bytes in
-        let value = try AcknowledgedCodec.decode(bytes)
-        guard value.entry.mutation == mutation else { return .next }
-        found = (key.loadBigEndian(), value)
-        return .stop
-      }
-      guard let (counter, known) = found else {
-        throw StoreError(.unknownMutation, "that acknowledged mutation is not kept any more")
-      }
+    let wanted = Set(mutations)
+    var found: [UUID: (counter: UInt64, known: AcknowledgedMutation)] = [:]
+    try transaction.scan(tables.acknowledged) { key, bytes in
+      let known = try AcknowledgedCodec.decode(bytes)
+      guard wanted.contains(known.entry.mutation) else { return .next }
+      found[known.entry.mutation] = (try UInt64Codec.decode(key), known)
+      return .next
+    }
+    guard found.count == wanted.count else {
+      throw StoreError(.unknownMutation, "an acknowledged mutation is not kept any more")
+    }
+    let epoch = try epoch(transaction)
+    let lineage = try tables.lineage(transaction)
+    let conflict = Parked(reason: .conflict, code: HubCode.epochChanged.rawValue)
+    // Of each record the last one sent again, and whether an edit waited that is newer than them all.
+    var before: [RecordID: (mutation: UUID, isOvertaken: Bool)] = [:]
+    for (counter, known) in found.values.sorted(by: { $0.counter < $1.counter }) {
       try transaction.delete(counter, in: tables.acknowledged)
-      try transaction.delete(mutation, in: tables.mutations)
       var again = known.entry
+      let previous = before[again.record]
+      let isOvertaken = try previous?.isOvertaken ?? hasEdit(of: again.record, transaction)
+      before[again.record] = (again.mutation, isOvertaken)
       again.order = try tables.number(.lastOrder, transaction) + 1
       again.firstSent = nil
-      again.parked = nil
       again.stamp = stamp
+      again.parked = isOvertaken ? conflict : nil
+      if case .version(let version) = again.base, known.epoch != epoch,
+        version > lineage.forkedAt(known.epoch)
+      {
+        // That version is one of the left history.
+        again.base = previous.map { .mutation($0.mutation) } ?? .mustNotExist
+        if previous == nil { again.parked = conflict }
+      }
       try tables.setNumber(.lastOrder, again.order, &transaction)
       try add(again, &transaction)
-      if policy.keepsRecords { try showLocally(again, &transaction) }
+      if policy.keepsRecords, !isOvertaken { try showLocally(again, &transaction) }
     }
   }
 
