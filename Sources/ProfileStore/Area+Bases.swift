@@ -73,7 +73,10 @@ extension Area {
     {
       newest = (version, known.isDeleted)
     }
-    if let newest { return newest.isDeleted ? .mustNotExist : .version(newest.version) }
+    // 0: the hub said it in an epoch that was left since.
+    if let newest, newest.version > 0 {
+      return newest.isDeleted ? .mustNotExist : .version(newest.version)
+    }
     switch entry.parked?.reason {
     case .conflict, .adopted: return .mustNotExist
     default: return nil

@@ -66,6 +66,25 @@ extension Area {
     }
   }
 
+  /// While a new epoch is taken up: a number above the fork is one of the left history and compares with
+  /// none of the new one. What it stood for stays until the scan brings the hub's.
+  func forgetVersions(
+    above fork: UInt64, unlessOf epoch: UUID, _ transaction: inout WriteTransaction
+  ) throws {
+    for table in [tables.records, tables.beside] {
+      var place = KeyRange<RecordID>.all
+      while let record = try transaction.firstKey(in: table, place) {
+        place = .after(record)
+        guard var row = try transaction.value(of: record, in: table), let version = row.version,
+          try version > fork
+            && transaction.value(of: record, in: tables.metadata)?.epoch != epoch
+        else { continue }
+        row.version = nil
+        try transaction.put(row, for: record, in: table)
+      }
+    }
+  }
+
   /// After an acknowledgement: the edit is the hub's version now.
   func settleLocally(
     _ entry: OutboxEntry, version: UInt64, _ transaction: inout WriteTransaction

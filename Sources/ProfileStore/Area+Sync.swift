@@ -261,8 +261,12 @@ extension Area {
       try tables.setScan(scan, &transaction)
       try note(standing, leaving: left, &transaction)
       guard let fork = left.map({ standing.lineage.forkedAt($0) }).min() else { return }
+      try forgetVersions(above: fork, unlessOf: scan.epoch, &transaction)
       try updateEntries(&transaction) { entry in
         let before = entry
+        if let version = entry.parked?.current?.version, version > fork {
+          entry.parked?.current?.version = 0
+        }
         entry.firstSent = entry.firstSent.map { min($0, fork) }
         // The version that it is based on means nothing in the new history: the app decides.
         if case .version(let version) = entry.base, version > fork, entry.parked == nil {

@@ -240,7 +240,8 @@ enum MetadataCodec: StoredForm {
 
 /// A record's row in the area.
 struct StoredRecord: Sendable, Hashable {
-  /// The hub's version that it has or was made from; nil: the hub never had it.
+  /// The hub's version that it has or was made from; nil: the hub never had it, or in an epoch
+  /// that was left.
   var version: UInt64?
   /// It holds an edit of this device that waits in the outbox.
   var isLocal: Bool

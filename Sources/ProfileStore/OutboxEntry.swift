@@ -4,7 +4,7 @@ import LMDB
 
 /// A record's newest state at the hub, as a verdict named it.
 public struct HubVersion: Sendable, Hashable {
-  /// The hub's per-account sequence number.
+  /// The hub's per-account sequence number; 0 once its epoch was left, when it compares no more.
   public var version: UInt64
   /// A tombstone.
   public var isDeleted: Bool

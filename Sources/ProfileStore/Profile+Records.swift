@@ -8,7 +8,8 @@ public struct Record: Sendable, Hashable {
   public let id: RecordID
   /// Its payload.
   public let payload: Data
-  /// The hub's version that it has or was edited from; nil: the hub has not had it yet.
+  /// The hub's version that it has or was edited from; nil: the hub has not had it yet, or
+  /// has lost that version with an epoch.
   public let version: UInt64?
   /// It holds an edit that waits in the outbox.
   public let isPending: Bool
