@@ -36,7 +36,7 @@ extension Area {
     }
   }
 
-  static func validate(_ record: RecordID) throws(StoreError) {
+  package static func validate(_ record: RecordID) throws(StoreError) {
     do {
       try record.validate()
     } catch {

@@ -83,8 +83,10 @@ extension Profile {
 
   /// Sends records again that the hub lost with an epoch: as new ones (`base: 0`).
   /// - Parameter records: from ``lostAtHub()``; the area must keep the records.
-  /// - Throws: `unknownMutation` when a record is not listed as lost or its payload is not here.
+  /// - Throws: `badRecordID`; `unknownMutation` when a record is not listed as lost or its payload is
+  ///   not here.
   public func sendAgain(lost records: [RecordID], account: VerifiedAccount) async throws {
+    for record in records { try Area.validate(record) }
     try await maintain(account) { area, policy, transaction in
       for record in records {
         try area.sendAgain(lost: record, stamp: account.bytes, policy: policy, &transaction)

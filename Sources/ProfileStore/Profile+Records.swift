@@ -43,9 +43,11 @@ extension Profile {
   /// - Parameters:
   ///   - after: only IDs behind this one, for pages.
   ///   - limit: how many at most.
+  /// - Throws: as ``record(_:)``; a prefix and the ID to go on behind may be empty.
   public func records(
     prefix: RecordID? = nil, after: RecordID? = nil, limit: Int = .max
   ) throws -> [Record] {
+    for id in [prefix, after].compactMap({ $0 }) where !id.bytes.isEmpty { try Area.validate(id) }
     var records: [Record] = []
     try area.read { transaction in
       try requireReadable(transaction)

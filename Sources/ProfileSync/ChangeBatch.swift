@@ -100,8 +100,9 @@ public struct ChangeBatch: ~Copyable {
   /// Whether an edit of the record waits, pending or parked, at this very moment: for asking within
   /// the app's own saving transaction. One that was discarded does not wait any more: the change that
   /// takes its place is in this batch.
-  /// - Throws: `erased`, `storage`.
+  /// - Throws: `badRecordID`, `erased`, `storage`.
   public borrowing func isPending(_ record: RecordID) throws -> Bool {
+    try Area.validate(record)
     let edit = try area.read { try area.localEdit(of: record, $0) }
     return edit.isPending || edit.isParked
   }

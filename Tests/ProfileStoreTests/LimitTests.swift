@@ -30,6 +30,18 @@ struct LimitTests {
     #expect(try profile.outbox().map(\.record) == (isLegal ? [record, record] : []))
   }
 
+  @Test(
+    "an ID beyond its limit is refused as such wherever one is asked for", arguments: [401, 70_000])
+  func longRecordID(_ count: Int) async throws {
+    let (ada, profile) = try await store.signedInProfile("ada", in: try store.registry())
+    let record = RecordID(String(repeating: "x", count: count))
+    #expect(await code { _ = try profile.records(prefix: record) } == .badRecordID)
+    #expect(await code { _ = try profile.records(after: record) } == .badRecordID)
+    #expect(
+      await code { try await profile.sendAgain(lost: [record], account: ada) } == .badRecordID)
+    #expect(try profile.records(prefix: "", after: "").isEmpty)
+  }
+
   @Test("record IDs are never normalized: each twin is a record of its own")
   func recordTwins() async throws {
     let (ada, profile) = try await store.signedInProfile("ada", in: try store.registry())

@@ -136,6 +136,19 @@ struct SynchronizeBatchesTests {
     }
   }
 
+  @Test("isPending refuses an ID beyond its limit as such", arguments: [0, 401, 70_000])
+  func isPendingOfLongID(_ count: Int) async throws {
+    try await TestHub.run { hub in
+      _ = try await Person.withRecords(hub, ["a"])
+      let person = try await Device(hub, keeping: .app).signIn()
+      await expect(StoreError.Code.badRecordID) {
+        try await person.profile.synchronize(account: person.account) { batch in
+          _ = try batch.isPending(RecordID(String(repeating: "x", count: count)))
+        }
+      }
+    }
+  }
+
   @Test("isPending reads at the moment of asking, within the app's own saving transaction")
   func isPending() async throws {
     try await TestHub.run { hub in
