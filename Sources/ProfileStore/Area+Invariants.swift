@@ -16,7 +16,7 @@ extension Area {
       var waiting: [UUID: OutboxEntry] = [:]
       var byRecord: [RecordID: Set<UInt64>] = [:]
       try transaction.scan(tables.outbox) { key, bytes in
-        let entry = try OutboxEntry(order: key.loadBigEndian(), bytes: bytes)
+        let entry = try OutboxEntry(order: UInt64Codec.decode(key), bytes: bytes)
         totals.count += 1
         totals.parked += entry.parked == nil ? 0 : 1
         totals.payloadByteCount += UInt64(entry.payloadByteCount)
@@ -45,7 +45,8 @@ extension Area {
         guard case .waiting(let order) = try MutationPlaceCodec.decode(value) else { return .next }
         placed += 1
         require(
-          waiting[key.loadUUID()]?.order == order, "a mutation's UUID leads to another place")
+          try waiting[UUIDCodec.decode(key)]?.order == order,
+          "a mutation's UUID leads to another place")
         return .next
       }
       require(placed == waiting.count, "a waiting mutation is not found by its UUID")

@@ -79,8 +79,7 @@ extension Area {
     let base = try mutation.base.map {
       try placed($0, for: mutation.id, of: mutation.record, before: .max, transaction)
     }
-    let order = try tables.number(.lastOrder, transaction) + 1
-    try tables.setNumber(.lastOrder, order, &transaction)
+    let order = try tables.next(.lastOrder, &transaction)
     let entry = OutboxEntry(
       order: order, mutation: mutation.id, isCallerGiven: mutation.isCallerGiven, stamp: stamp,
       kind: mutation.kind, record: mutation.record, base: base, firstSent: nil,
@@ -117,7 +116,7 @@ extension Area {
     let count = Int(clamping: totals.count)
     let byteCount = Int(clamping: totals.payloadByteCount)
     guard count < policy.limits.outboxCountMax,
-      byteCount + (mutation.payload?.count ?? 0) <= policy.limits.outboxByteCountMax
+      byteCount <= policy.limits.outboxByteCountMax - (mutation.payload?.count ?? 0)
     else {
       throw StoreError(
         .outboxFull,
@@ -145,7 +144,10 @@ extension Area {
     var orders: [UInt64] = []
     let prefix = RecordOrderCodec.Key(record: record, order: nil)
     try transaction.scan(tables.outboxByRecord, .prefix(prefix)) { key, _ in
-      orders.append(key.loadBigEndian(at: key.byteCount - 8))
+      guard key.byteCount == record.bytes.count + 10 else {
+        throw StoreError.damaged("outbox index")
+      }
+      orders.append(key.loadBigEndian(at: record.bytes.count + 2))
       return .next
     }
     return orders
@@ -166,9 +168,9 @@ extension Area {
       in: tables.outboxByRecord)
     try transaction.put(.waiting(order: entry.order), for: entry.mutation, in: tables.mutations)
     var totals = try tables.totals(transaction)
-    totals.count += 1
-    totals.payloadByteCount += UInt64(entry.payloadByteCount)
-    if entry.parked != nil { totals.parked += 1 }
+    try totals.change(
+      count: 1, parked: entry.parked == nil ? 0 : 1,
+      payloadByteCount: Int64(entry.payloadByteCount))
     try tables.setTotals(totals, &transaction)
   }
 
@@ -183,12 +185,9 @@ extension Area {
       try transaction.delete(entry.mutation, in: tables.mutations)
     }
     var totals = try tables.totals(transaction)
-    guard totals.count > 0, totals.payloadByteCount >= UInt64(entry.payloadByteCount) else {
-      throw StoreError.damaged("outbox totals")
-    }
-    totals.count -= 1
-    totals.payloadByteCount -= UInt64(entry.payloadByteCount)
-    if entry.parked != nil { totals.parked -= 1 }
+    try totals.change(
+      count: -1, parked: entry.parked == nil ? 0 : -1,
+      payloadByteCount: -Int64(entry.payloadByteCount))
     try tables.setTotals(totals, &transaction)
   }
 
@@ -199,7 +198,7 @@ extension Area {
     try transaction.put(entry, for: entry.order, in: tables.outbox)
     guard wasParked != (entry.parked != nil) else { return }
     var totals = try tables.totals(transaction)
-    if wasParked { totals.parked -= 1 } else { totals.parked += 1 }
+    try totals.change(parked: wasParked ? -1 : 1)
     try tables.setTotals(totals, &transaction)
   }
 

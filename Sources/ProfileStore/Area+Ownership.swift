@@ -116,7 +116,7 @@ extension Area {
       var previous: [RecordID: UUID] = [:]
       try source.read { content in
         try content.scan(source.tables.outbox) { key, bytes in
-          var entry = try OutboxEntry(order: key.loadBigEndian(), bytes: bytes)
+          var entry = try OutboxEntry(order: UInt64Codec.decode(key), bytes: bytes)
           let isFirst = previous[entry.record] == nil
           switch try familiarity(of: entry, transaction) {
           case .new: break
@@ -133,8 +133,7 @@ extension Area {
           }
           previous[entry.record] = entry.mutation
           entry.stamp = adoption.account
-          entry.order = try tables.number(.lastOrder, transaction) + 1
-          try tables.setNumber(.lastOrder, entry.order, &transaction)
+          entry.order = try tables.next(.lastOrder, &transaction)
           try add(entry, &transaction)
           receipt.mutations += 1
           if policy.keepsRecords, !hadEdits.contains(entry.record) {

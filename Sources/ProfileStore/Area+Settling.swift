@@ -30,7 +30,7 @@ extension Area {
     let start: KeyRange<UInt64> =
       try tables.totals(transaction).parked == 0 && order > 0 ? .after(order) : .all
     try transaction.scan(tables.outbox, start) { key, bytes in
-      let entry = try OutboxEntry(order: key.loadBigEndian(), bytes: bytes)
+      let entry = try OutboxEntry(order: UInt64Codec.decode(key), bytes: bytes)
       if entry.parked != nil {
         blocked.insert(entry.record)
         return .next
@@ -101,8 +101,7 @@ extension Area {
     try transaction.put(
       RecordMetadata(epoch: epoch, version: version, isDeleted: entry.kind == .delete),
       for: entry.record, in: tables.unpulled)
-    let counter = try tables.number(.lastAcknowledged, transaction) + 1
-    try tables.setNumber(.lastAcknowledged, counter, &transaction)
+    let counter = try tables.next(.lastAcknowledged, &transaction)
     try transaction.put(
       AcknowledgedMutation(
         epoch: epoch, version: version, acknowledgedAt: policy.now(), entry: entry),

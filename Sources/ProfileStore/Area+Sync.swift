@@ -367,7 +367,7 @@ extension Area {
       var entries: [OutboxEntry] = []
       guard try tables.totals(transaction).parked > 0 else { return entries }
       try transaction.scan(tables.outbox) { key, bytes in
-        let entry = try OutboxEntry(order: key.loadBigEndian(), bytes: bytes)
+        let entry = try OutboxEntry(order: UInt64Codec.decode(key), bytes: bytes)
         if entry.parked?.reason == .discarding { entries.append(entry) }
         return .next
       }

@@ -287,7 +287,7 @@ enum AcknowledgedCodec: StoredForm {
     var writer = ByteWriter()
     writer.write(value.epoch)
     writer.write(value.version)
-    writer.write(UInt64(max(0, value.acknowledgedAt.timeIntervalSince1970 * 1_000)))
+    writer.write(value.acknowledgedAt)
     writer.write(value.entry.order)
     writer.write(value.entry.encoded())
     return writer.bytes
@@ -296,7 +296,7 @@ enum AcknowledgedCodec: StoredForm {
   static func read(_ reader: inout ByteReader) throws(StoreError) -> AcknowledgedMutation {
     let epoch = try reader.readUUID()
     let version = try reader.readUInt64()
-    let time = Date(timeIntervalSince1970: Double(try reader.readUInt64()) / 1_000)
+    let time = try reader.readTime()
     let order = try reader.readUInt64()
     let bytes = try reader.readBytes()
     return AcknowledgedMutation(
@@ -330,7 +330,7 @@ enum AdoptionReceiptCodec: StoredForm {
   static func encoded(_ value: AdoptionReceipt) -> [UInt8] {
     var writer = ByteWriter()
     writer.write(value.source.uuid)
-    writer.write(UInt64(max(0, value.adoptedAt.timeIntervalSince1970 * 1_000)))
+    writer.write(value.adoptedAt)
     writer.write(UInt64(value.mutations))
     writer.write(UInt64(value.records))
     return writer.bytes
@@ -339,7 +339,7 @@ enum AdoptionReceiptCodec: StoredForm {
   static func read(_ reader: inout ByteReader) throws(StoreError) -> AdoptionReceipt {
     AdoptionReceipt(
       source: AreaID(uuid: try reader.readUUID()),
-      adoptedAt: Date(timeIntervalSince1970: Double(try reader.readUInt64()) / 1_000),
+      adoptedAt: try reader.readTime(),
       mutations: Int(clamping: try reader.readUInt64()),
       records: Int(clamping: try reader.readUInt64()))
   }

@@ -7,6 +7,24 @@ struct OutboxTotals: Sendable, Hashable {
   var count: UInt64 = 0
   var parked: UInt64 = 0
   var payloadByteCount: UInt64 = 0
+
+  /// - Throws: `damaged` where the stored sums are none of an outbox with that content.
+  mutating func change(
+    count: Int64 = 0, parked: Int64 = 0, payloadByteCount: Int64 = 0
+  ) throws(StoreError) {
+    self.count = try Self.sum(self.count, count)
+    self.parked = try Self.sum(self.parked, parked)
+    self.payloadByteCount = try Self.sum(self.payloadByteCount, payloadByteCount)
+  }
+
+  private static func sum(_ stored: UInt64, _ change: Int64) throws(StoreError) -> UInt64 {
+    let (sum, isOver) =
+      change < 0
+      ? stored.subtractingReportingOverflow(change.magnitude)
+      : stored.addingReportingOverflow(change.magnitude)
+    guard !isOver else { throw .damaged("outbox totals") }
+    return sum
+  }
 }
 
 /// Who and where an area is, written once.
@@ -33,7 +51,7 @@ struct AreaIdentity: Sendable, Hashable {
           + "program")
     }
     area = AreaID(uuid: try reader.readUUID())
-    createdAt = Date(timeIntervalSince1970: Double(try reader.readUInt64()) / 1_000)
+    createdAt = try reader.readTime()
     try reader.requireEnd()
   }
 
@@ -41,7 +59,7 @@ struct AreaIdentity: Sendable, Hashable {
     var writer = ByteWriter()
     writer.write(Self.format)
     writer.write(area.uuid)
-    writer.write(UInt64(max(0, createdAt.timeIntervalSince1970 * 1_000)))
+    writer.write(createdAt)
     return writer.bytes
   }
 }
@@ -220,6 +238,15 @@ extension AreaTables {
     try write(key, &transaction) { $0.write(number) }
   }
 
+  /// Counts on.
+  /// - Throws: `damaged` where the stored number is the last there is.
+  func next(_ key: AreaKey, _ transaction: inout WriteTransaction) throws -> UInt64 {
+    let (number, isOver) = try number(key, transaction).addingReportingOverflow(1)
+    guard !isOver else { throw StoreError.damaged(key.rawValue) }
+    try setNumber(key, number, &transaction)
+    return number
+  }
+
   func totals<T: Transaction & ~Copyable>(_ transaction: borrowing T) throws -> OutboxTotals {
     try read(.totals, transaction) { (reader) throws(StoreError) in
       OutboxTotals(
@@ -322,14 +349,14 @@ extension AreaTables {
   func lastPass<T: Transaction & ~Copyable>(_ transaction: borrowing T) throws -> PassOutcome? {
     try read(.lastPass, transaction) { (reader) throws(StoreError) in
       PassOutcome(
-        endedAt: Date(timeIntervalSince1970: Double(try reader.readUInt64()) / 1_000),
+        endedAt: try reader.readTime(),
         isComplete: try reader.readFlag(), message: try reader.readText())
     }
   }
 
   func setLastPass(_ outcome: PassOutcome, _ transaction: inout WriteTransaction) throws {
     try write(.lastPass, &transaction) { writer in
-      writer.write(UInt64(max(0, outcome.endedAt.timeIntervalSince1970 * 1_000)))
+      writer.write(outcome.endedAt)
       writer.write(UInt8(outcome.isComplete ? 1 : 0))
       writer.write(outcome.message.utf8)
     }

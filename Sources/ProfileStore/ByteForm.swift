@@ -17,6 +17,12 @@ struct ByteWriter {
     withUnsafeBytes(of: uuid.uuid) { bytes.append(contentsOf: $0) }
   }
 
+  /// Milliseconds since 1970; a time that has no such number is the nearest one that has.
+  mutating func write(_ time: Date) {
+    let milliseconds = time.timeIntervalSince1970 * 1_000
+    write(milliseconds > 0 ? UInt64(min(milliseconds, 0x1p63)) : 0)
+  }
+
   /// A length of 32 bits, then the bytes.
   mutating func write(_ value: some Collection<UInt8>) {
     write(UInt32(value.count))
@@ -61,6 +67,10 @@ struct ByteReader {
   mutating func readUInt8() throws(StoreError) -> UInt8 { bytes[try take(1).lowerBound] }
   mutating func readUInt32() throws(StoreError) -> UInt32 { try readInteger(UInt32.self) }
   mutating func readUInt64() throws(StoreError) -> UInt64 { try readInteger(UInt64.self) }
+
+  mutating func readTime() throws(StoreError) -> Date {
+    Date(timeIntervalSince1970: Double(try readUInt64()) / 1_000)
+  }
 
   mutating func readUUID() throws(StoreError) -> UUID {
     let range = try take(16)

@@ -104,7 +104,7 @@ extension OutboxEntry {
     writer.write(record.bytes)
     writer.write(base) { $0.write($1) }
     writer.write(firstSent) { $0.write($1) }
-    writer.write(UInt64(max(0, enqueuedAt.timeIntervalSince1970 * 1_000)))
+    writer.write(enqueuedAt)
     writer.write(parked) { $0.write($1) }
     writer.write(UInt8(payload == nil ? 0 : 1))
     if let payload { writer.writeLast(payload) }
@@ -122,7 +122,7 @@ extension OutboxEntry {
     record = RecordID(uncheckedBytes: try reader.readBytes())
     base = try reader.readOptional { (reader) throws(StoreError) in try reader.readBase() }
     firstSent = try reader.readOptional { (reader) throws(StoreError) in try reader.readUInt64() }
-    enqueuedAt = Date(timeIntervalSince1970: Double(try reader.readUInt64()) / 1_000)
+    enqueuedAt = try reader.readTime()
     parked = try reader.readOptional { (reader) throws(StoreError) in try reader.readParked() }
     payload = try reader.readFlag() ? reader.readLast() : nil
     try reader.requireEnd()

@@ -47,6 +47,9 @@ final class PassTicket: Sendable {
   /// Leaves the line.
   func end() { Self.remove(Self.file(number, directory)) }
 
+  /// No line of passes comes as far: a file with a higher number is none of its tickets.
+  private static let numberMax: UInt64 = 1 << 53
+
   private static func file(_ number: UInt64, _ directory: String) -> String {
     "\(directory)/\(number).ticket"
   }
@@ -58,7 +61,7 @@ final class PassTicket: Sendable {
     do {
       return try FileManager.default.contentsOfDirectory(atPath: directory).compactMap { name in
         name.hasSuffix(".ticket") ? UInt64(name.dropLast(7)) : nil
-      }
+      }.filter { $0 <= numberMax }
     } catch {
       throw StoreError(.storage, "the line of passes cannot be read: \(error.localizedDescription)")
     }

@@ -137,8 +137,7 @@ extension Area {
     try retry(mutation, base: base, newID: newID, keepsRecords: false, &transaction)
     guard var entry = try entry(old.order, transaction) else { throw StoreError.damaged("outbox") }
     var totals = try tables.totals(transaction)
-    totals.payloadByteCount -= UInt64(entry.payloadByteCount)
-    totals.payloadByteCount += UInt64(payload.count)
+    try totals.change(payloadByteCount: Int64(payload.count - entry.payloadByteCount))
     try tables.setTotals(totals, &transaction)
     entry.kind = .put
     entry.payload = payload
@@ -191,7 +190,7 @@ extension Area {
       let previous = before[again.record]
       let isOvertaken = try previous?.isOvertaken ?? hasEdit(of: again.record, transaction)
       before[again.record] = (again.mutation, isOvertaken)
-      again.order = try tables.number(.lastOrder, transaction) + 1
+      again.order = try tables.next(.lastOrder, &transaction)
       again.firstSent = nil
       again.stamp = stamp
       again.parked = isOvertaken ? conflict : nil
@@ -202,7 +201,6 @@ extension Area {
         again.base = previous.map { .mutation($0.mutation) } ?? .mustNotExist
         if previous == nil { again.parked = conflict }
       }
-      try tables.setNumber(.lastOrder, again.order, &transaction)
       try add(again, &transaction)
       if policy.keepsRecords, !isOvertaken { try showLocally(again, &transaction) }
     }

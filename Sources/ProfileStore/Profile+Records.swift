@@ -109,7 +109,7 @@ extension Profile {
       try requireReadable(transaction)
       try transaction.scan(area.tables.outbox) { key, bytes in
         guard entries.count < limit else { return .stop }
-        let entry = try OutboxEntry(order: key.loadBigEndian(), bytes: bytes)
+        let entry = try OutboxEntry(order: UInt64Codec.decode(key), bytes: bytes)
         if isWanted(entry) { entries.append(entry) }
         return .next
       }

@@ -180,6 +180,18 @@ struct PassQueueTests {
     }
   }
 
+  @Test("a file with a number that no line comes to is none of its tickets")
+  func absurdNumber() async throws {
+    try await TestHub.run { hub in
+      let person = try await Person.withRecords(hub, ["a"])
+      let directory = person.profile.area.directory + "/passes"
+      let file = "\(directory)/\(UInt64.max).ticket"
+      try Data().write(to: URL(fileURLWithPath: file))
+      try await person.profile.synchronize(account: person.account, waiting: .notAtAll)
+      #expect(FileManager.default.fileExists(atPath: file))
+    }
+  }
+
   @Test("what a process leaves that died is removed, and no pass waits for it")
   func abandoned() async throws {
     try await TestHub.run { hub in

@@ -1,0 +1,86 @@
+import Foundation
+import HubProtocol
+import LMDB
+import ProfileStore
+import Testing
+
+extension Outbox {
+  @Suite("numbers and keys that a broken disk has changed")
+  struct DamagedNumbers {
+    let store: TemporaryStore
+    let ada: VerifiedAccount
+    let profile: Profile
+
+    init() async throws {
+      store = try TemporaryStore()
+      store.expectDamage()
+      var limits = StoreLimits()
+      limits.acknowledgedAgeMax = .infinity
+      (ada, profile) = try await store.signedInProfile(
+        "ada", in: try store.registry(limits: limits))
+    }
+
+    private func write(_ bytes: [UInt8], for key: [UInt8], in table: String) async throws {
+      let table = try profile.area.environment.table(
+        table, key: BytesCodec.self, value: BytesCodec.self)
+      try await profile.area.environment.write { try $0.put(bytes, for: key, in: table) }
+    }
+
+    private func put() async throws -> UUID {
+      try await profile.enqueue(.put("a", Data("p".utf8)), account: ada).mutation
+    }
+
+    @Test("sums below what is taken out: an error, and nothing changes")
+    func sumsTooSmall() async throws {
+      let mutation = try await put()
+      try await profile.park(mutation)
+      try await write(Array(repeating: 0, count: 24), for: Array("totals".utf8), in: "values")
+      let before = try profile.dump()
+      #expect(
+        await code {
+          try await profile.resolve(mutation, account: ada, .merged(Data()))
+        } == .damaged)
+      #expect(await code { try await profile.retry(mutation, account: ada) } == .damaged)
+      #expect(await code { try await profile.acknowledge(mutation, version: 1) } == .damaged)
+      #expect(try profile.dump() == before)
+    }
+
+    @Test("sums and counters at their end: an error, and nothing changes")
+    func countersAtEnd() async throws {
+      let mutation = try await put()
+      let end = Array(repeating: UInt8.max, count: 8)
+      try await write(end, for: Array("lastAcknowledged".utf8), in: "values")
+      #expect(await code { try await profile.acknowledge(mutation, version: 1) } == .damaged)
+      try await write(end, for: Array("lastOrder".utf8), in: "values")
+      #expect(await code { _ = try await put() } == .damaged)
+      try await write(end + end + end, for: Array("totals".utf8), in: "values")
+      #expect(await code { _ = try await put() } == .outboxFull)
+      #expect(try profile.outbox().map(\.mutation) == [mutation])
+    }
+
+    @Test("a key of the outbox that is too short: an error", arguments: [1, 7, 9])
+    func shortKey(_ count: Int) async throws {
+      _ = try await put()
+      try await write([1], for: Array(repeating: UInt8.max, count: count), in: "outbox")
+      #expect(await code { _ = try profile.outbox() } == .damaged)
+      #expect(await code { _ = try profile.sendable() } == .damaged)
+      #expect(await code { _ = try profile.area.violations() } == .damaged)
+    }
+
+    @Test("a key of the index that is too short: an error")
+    func shortIndexKey() async throws {
+      try await write([], for: [0, 1, UInt8(ascii: "a"), 1], in: "outboxByRecord")
+      #expect(
+        await code { _ = try profile.area.read { try profile.area.localEdit(of: "a", $0) } }
+          == .damaged)
+    }
+
+    @Test("a time beyond every stored number is stored as the last one")
+    func lateTime() async throws {
+      let mutation = try await put()
+      store.clock.advance(by: 1e18)
+      try await profile.acknowledge(mutation, version: 1)
+      #expect(try profile.acknowledged().map(\.entry.mutation) == [mutation])
+    }
+  }
+}
