@@ -85,15 +85,21 @@ package final class Scratch: Sendable {
     }
   }
 
-  /// Staged records in version order.
-  package func batch(after version: UInt64?, limit: Int) throws -> [IncomingChange] {
+  /// Staged records in version order; none when there are no more.
+  /// - Parameter byteCountMax: stored bytes in all; a single larger record comes alone.
+  package func batch(
+    after version: UInt64?, limit: Int, byteCountMax: Int
+  ) throws -> [IncomingChange] {
     do {
       return try environment.read { transaction in
         guard try transaction.value(of: "leg", in: header) == headerBytes else {
           throw StoreError.damaged("scratch header")
         }
         var changes: [IncomingChange] = []
+        var byteCount = 0
         try transaction.scan(staged, version.map { .after($0) } ?? .all) { _, value in
+          byteCount += value.byteCount
+          guard changes.isEmpty || byteCount <= byteCountMax else { return .stop }
           changes.append(try StagedCodec.decode(value))
           return changes.count < limit ? .next : .stop
         }

@@ -48,10 +48,14 @@ extension PassRunner {
     _ scan: ScanState, _ scratch: Scratch, place: UInt64, isLast: Bool, _ apply: Apply
   ) async throws {
     let isReplay = scan.kind != .first
-    var changes = try scratch.batch(after: nil, limit: SyncLimits.batchCountMax)
+    func batch(after version: UInt64?) throws -> [IncomingChange] {
+      try scratch.batch(
+        after: version, limit: SyncLimits.batchCountMax, byteCountMax: SyncLimits.batchByteCountMax)
+    }
+    var changes = try batch(after: nil)
     while !changes.isEmpty {
       let end = changes[changes.count - 1].version
-      let next = try scratch.batch(after: end, limit: SyncLimits.batchCountMax)
+      let next = try batch(after: end)
       var isVeryLast = isLast && next.isEmpty
       if isVeryLast { isVeryLast = try !hasMoreTombstones(than: changes) }
       let handed = try await hand(

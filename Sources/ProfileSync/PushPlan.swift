@@ -22,7 +22,8 @@ package struct PushPlan: Sendable {
     countCeiling = max(1, min(limits.pushMutations, 500))
     countMax = countCeiling
     // Headers, keys and base64 take their share; a larger batch is halved when the hub says so.
-    byteCountMax = max(1, limits.pushBytes / 4 * 3 - 4_096)
+    byteCountMax = max(
+      1, min(limits.pushBytes / 4 * 3 - 4_096, SyncLimits.pushByteCountMax))
   }
 
   /// After a batch was taken: grows back towards the ceiling.

@@ -2,6 +2,10 @@
 enum SyncLimits {
   /// Records in a batch that is handed over, and in a page.
   static let batchCountMax = 500
+  /// Bytes in a batch that is read back from a leg; a single larger record comes alone.
+  static let batchByteCountMax = 16 << 20
+  /// Bytes of the mutations in one push, whatever the hub takes.
+  static let pushByteCountMax = 32 << 20
   /// Pages in one leg of a scan from zero.
   static let legPageCountMax = 100
   /// Pages that a plain pull follows beyond the high water at its beginning.

@@ -19,6 +19,12 @@ struct PushPlanTests {
     #expect(Self.plan(pushBytes: 1 << 20).byteCountMax < 1 << 20)
   }
 
+  @Test("takes 32 MiB into memory at most, whatever the hub announces")
+  func ceiling() {
+    #expect(Self.plan(pushBytes: 1 << 53).byteCountMax == 32 << 20)
+    #expect(Self.plan(pushBytes: .max).byteCountMax == 32 << 20)
+  }
+
   @Test("halves a batch that is too large, down to a single mutation, and grows again")
   func halving() {
     var plan = Self.plan(100)

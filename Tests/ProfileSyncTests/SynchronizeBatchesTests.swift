@@ -149,6 +149,25 @@ struct SynchronizeBatchesTests {
     }
   }
 
+  @Test("a batch of a scan has 16 MiB at most, whatever a leg holds")
+  func bytes() async throws {
+    try await TestHub.run { hub in
+      let other = try await Person.withRecords(hub, ["first"])
+      try await other.profile.enqueue(
+        ids(1...18).map { .put($0, Data(count: 1 << 20)) }, account: other.account)
+      try await other.profile.synchronize(account: other.account)
+      let person = try await Device(hub, keeping: .app).signIn()
+      let sizes = Log<[Int]>()
+      try await person.profile.synchronize(account: person.account) { batch in
+        let changes = try batch.changes(localOwner: person.account.bytes)
+        sizes.add(changes.map { $0.payload?.count ?? 0 })
+      }
+      #expect(sizes.entries.map { $0.reduce(0, +) }.allSatisfy { $0 <= 16 << 20 })
+      #expect(sizes.entries.map(\.count).reduce(0, +) == 19)
+      #expect(sizes.entries.count == 2)
+    }
+  }
+
   @Test("isPending reads at the moment of asking, within the app's own saving transaction")
   func isPending() async throws {
     try await TestHub.run { hub in
