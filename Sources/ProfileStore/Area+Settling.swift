@@ -23,19 +23,21 @@ extension Area {
       throw StoreError(.notBound, "an unowned area sends nothing: bind it first")
     }
     let unownedThrough = try tables.number(.unownedThrough, transaction)
-    var blocked: Set<RecordID> = []
+    // Whether a parked mutation of the record lies before the one in hand.
+    var blocked: [RecordID: Bool] = [:]
+    let hasParkedBefore = try order > 0 && tables.totals(transaction).parked > 0
     var entries: [OutboxEntry] = []
     var byteCount = 0
-    // From the very beginning: what blocks a record may lie before `order`.
-    let start: KeyRange<UInt64> =
-      try tables.totals(transaction).parked == 0 && order > 0 ? .after(order) : .all
-    try transaction.scan(tables.outbox, start) { key, bytes in
+    try transaction.scan(tables.outbox, order > 0 ? .after(order) : .all) { key, bytes in
       let entry = try OutboxEntry(order: UInt64Codec.decode(key), bytes: bytes)
       if entry.parked != nil {
-        blocked.insert(entry.record)
+        blocked[entry.record] = true
         return .next
       }
-      if entry.order <= order || blocked.contains(entry.record) { return .next }
+      if hasParkedBefore, blocked[entry.record] == nil {
+        blocked[entry.record] = try hasParked(entry.record, through: order, transaction)
+      }
+      if blocked[entry.record] == true { return .next }
       // Entries of the signed-out person carry no stamp; binding has stamped them by their place.
       let stamp = entry.stamp ?? (entry.order <= unownedThrough ? owner : nil)
       guard stamp == owner else { throw StoreError.foreignStamp }
@@ -46,6 +48,15 @@ extension Area {
       return entries.count < countMax ? .next : .stop
     }
     return entries
+  }
+
+  private func hasParked<T: Transaction & ~Copyable>(
+    _ record: RecordID, through last: UInt64, _ transaction: borrowing T
+  ) throws -> Bool {
+    for order in try orders(of: record, transaction) where order <= last {
+      if try entry(order, transaction)?.parked != nil { return true }
+    }
+    return false
   }
 
   /// Remembers, before the first transmission, the high water known at it.

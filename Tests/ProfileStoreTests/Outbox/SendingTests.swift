@@ -179,6 +179,18 @@ extension Outbox {
       }
       #expect(try profile.acknowledged().map(\.entry.mutation) == Array(ids[1...]))
     }
+
+    @Test("a later batch reads nothing before it but earlier mutations of the records it takes")
+    func laterBatch() async throws {
+      store.expectDamage()
+      let ids = try await put("x", "a", "b", "a", "c", "b")
+      try await profile.park(ids[1])
+      let table = try profile.area.environment.table(
+        "outbox", key: UInt64Codec.self, value: BytesCodec.self)
+      try await profile.area.environment.write { try $0.put([0], for: 1, in: table) }
+      let batch = try #require(try profile.batch(after: 3, countMax: 500))
+      #expect(batch.map(\.mutation) == [ids[4], ids[5]])
+    }
   }
 }
 
