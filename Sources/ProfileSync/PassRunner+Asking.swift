@@ -32,8 +32,8 @@ extension PassRunner {
 
   /// Sends one call with the owner's name and returns an answer that is for use. A refused token is
   /// refreshed once, and that one request sent again.
-  /// - Throws: ``Refused`` for the machine; `sessionChanged`, `hubUnreachable`, `badAnswer`,
-  ///   `CancellationError`.
+  /// - Throws: ``Refused`` for the machine; `sessionChanged`, `hubUnreachable`, `hubNotTrusted`,
+  ///   `badHubAddress`, `badAnswer`, `CancellationError`.
   func ask(_ call: HubCall, _ kind: Expectation.Call) async throws -> HubResponse {
     var refresh = TokenRefresh()
     while true {

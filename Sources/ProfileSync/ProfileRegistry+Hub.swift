@@ -32,9 +32,17 @@ extension ProfileRegistry {
   ///   - token: the bearer token.
   ///   - clientName: what the hub's operator sees of this device, 0 to 256 bytes.
   /// - Throws: ``SyncError``: `needsAuthentication` for a refused token, `accountDisabled`,
-  ///   `accountErased`, `accountMismatch`, `hubUnreachable`, `hubUnavailable`, `badAnswer`, `refused`.
+  ///   `accountErased`, `accountMismatch`, `hubUnreachable`, `hubNotTrusted`, `badHubAddress`,
+  ///   `hubUnavailable`, `badAnswer`, `refused`, also for a longer name, before anything is sent.
   /// - Cost: two requests.
   public func verify(token: String, clientName: String = "") async throws -> VerifiedAccount {
+    let nameByteCount = clientName.utf8.count
+    guard nameByteCount <= WireLimits.clientNameByteCountMax else {
+      throw SyncError(
+        .refused,
+        "the client's name has \(nameByteCount) bytes, the limit is "
+          + "\(WireLimits.clientNameByteCountMax): give a shorter one")
+    }
     let transport = try transport()
     let nonce = UUID()
     let sessionResponse = try await Self.ask(

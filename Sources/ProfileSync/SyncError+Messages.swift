@@ -16,6 +16,14 @@ extension SyncError {
       // The token is the only part of a request that is not this package's own.
       self.init(
         .needsAuthentication, "the token cannot be sent as it is: get a new one", cause: error)
+    case .tlsFailed:
+      self.init(
+        .hubNotTrusted,
+        "no trusted encrypted connection was made: check the hub's address, its certificate and the "
+          + "network; nothing was sent",
+        cause: error)
+    case .invalidURL:
+      self.init(.badHubAddress, "the hub's address cannot be used: correct it", cause: error)
     default:
       self.init(
         .hubUnreachable,

@@ -38,6 +38,11 @@ public struct SyncError: Error, Sendable, CustomStringConvertible {
     public static let closureRequired = Code("closureRequired")
     /// No answer came: try again later.
     public static let hubUnreachable = Code("hubUnreachable")
+    /// No trusted encrypted connection could be made: a wrong address, a certificate that is not
+    /// trusted, or someone in between. Tell the person.
+    public static let hubNotTrusted = Code("hubNotTrusted")
+    /// The hub's address cannot be used: correct it.
+    public static let badHubAddress = Code("badHubAddress")
     /// The hub asks for patience, or failed: try again after ``SyncError/retryAfter``.
     public static let hubUnavailable = Code("hubUnavailable")
     /// An answer that cannot be used: not the hub's, garbage, or against the protocol.

@@ -98,6 +98,43 @@ struct BadInputTests {
     }
   }
 
+  @Test(
+    "a hub that is not trusted, or whose address is wrong, needs a person, not patience",
+    arguments: [
+      (TransportError.Code.tlsFailed, SyncError.Code.hubNotTrusted),
+      (.invalidURL, .badHubAddress),
+    ])
+  func needsPerson(_ cause: TransportError.Code, _ code: SyncError.Code) async throws {
+    try await TestHub.run { hub in
+      let person = try await Person.withRecords(hub, ["a"])
+      person.device.wire.before { _, _ throws(TransportError) in
+        throw TransportError(code: cause, description: "made by a test")
+      }
+      let error = await expect(code) {
+        try await person.profile.synchronize(account: person.account)
+      }
+      #expect(error?.retryClass == .needsTheApp && error?.cause?.code == cause)
+      let token = try hub.token(for: "alice")
+      await expect(code) { _ = try await person.device.registry.verify(token: token) }
+    }
+  }
+
+  @Test("a client's name beyond 256 bytes is refused before anything is sent")
+  func longClientName() async throws {
+    try await TestHub.run { hub in
+      let device = try Device(hub)
+      let token = try hub.token(for: "alice")
+      let error = await expect(.refused) {
+        _ = try await device.registry.verify(
+          token: token, clientName: String(repeating: "\u{E9}", count: 128) + "x")
+      }
+      #expect(error?.message.contains("257") == true && error?.message.contains("256") == true)
+      #expect(device.wire.requests.isEmpty)
+      _ = try await device.registry.verify(
+        token: token, clientName: String(repeating: "\u{E9}", count: 128))
+    }
+  }
+
   @Test("a hub that is not there is hubUnreachable, and nothing is lost")
   func notThere() async throws {
     try await TestHub.run { hub in
