@@ -79,11 +79,12 @@ extension Area {
     let base = try mutation.base.map {
       try placed($0, for: mutation.id, of: mutation.record, before: .max, transaction)
     }
+    let conflict = try conflict(with: base, of: mutation.record, transaction)
     let order = try tables.next(.lastOrder, &transaction)
     let entry = OutboxEntry(
       order: order, mutation: mutation.id, isCallerGiven: mutation.isCallerGiven, stamp: stamp,
-      kind: mutation.kind, record: mutation.record, base: base, firstSent: nil,
-      enqueuedAt: policy.now(), parked: try conflict(with: base, of: mutation.record, transaction),
+      kind: mutation.kind, record: mutation.record, base: conflict == nil ? base : .mustNotExist,
+      firstSent: nil, enqueuedAt: policy.now(), parked: conflict,
       payload: mutation.payload)
     try add(entry, &transaction)
     if policy.keepsRecords { try showLocally(entry, &transaction) }

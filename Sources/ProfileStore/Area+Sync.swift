@@ -268,9 +268,12 @@ extension Area {
           entry.parked?.current?.version = 0
         }
         entry.firstSent = entry.firstSent.map { min($0, fork) }
-        // The version that it is based on means nothing in the new history: the app decides.
-        if case .version(let version) = entry.base, version > fork, entry.parked == nil {
-          entry.parked = Parked(reason: .conflict, code: HubCode.epochChanged.rawValue)
+        // The version that it is based on means nothing in the new history: the app decides. The
+        // number would compare by chance there, also as the base of its followers.
+        if case .version(let version) = entry.base, version > fork {
+          entry.base = .mustNotExist
+          entry.parked =
+            entry.parked ?? Parked(reason: .conflict, code: HubCode.epochChanged.rawValue)
         }
         return entry != before
       }

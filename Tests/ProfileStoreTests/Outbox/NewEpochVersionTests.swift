@@ -63,6 +63,22 @@ extension Outbox {
       #expect(try profile.waiting().map(\.base) == [.version(105)])
     }
 
+    @Test("are never sent as a base: not when the edit is retried, nor by the edit that follows")
+    func bases() async throws {
+      try await profile.pull("a", version: 101, "left")
+      let first = try await put("first", base: .version(101))
+      let second = try await put("second", base: .version(101))
+      try await profile.takeUp(epoch, forkedAt: 100, of: ada)
+      #expect(try profile.parked().map(\.mutation) == [first])
+      try await profile.retry(first, account: ada)
+      let retried = try #require(try profile.sendable().first)
+      #expect(retried.base == .mustNotExist)
+      try await profile.park(retried.mutation)
+      try await profile.discard(retried.mutation, account: ada)
+      #expect(try profile.sendable().map(\.mutation) == [second])
+      #expect(try profile.sendable().map(\.base) == [.mustNotExist])
+    }
+
     @Test("never outrank the acknowledgement of an edit in the new epoch")
     func acknowledged() async throws {
       try await profile.pull("a", version: 120, "left")
