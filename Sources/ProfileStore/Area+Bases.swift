@@ -96,18 +96,20 @@ extension Area {
     return Parked(reason: .conflict, code: HubCode.epochChanged.rawValue)
   }
 
-  /// Gives another base to the later mutations of the record that are based on this one.
+  /// Gives another base to the later mutation of the record that is based on this one: the next of that
+  /// record, or none, since whatever is given a base is based on the last that waits before it.
   func rebase(
     followersOf entry: OutboxEntry, onto base: Mutation.Base?,
     _ transaction: inout WriteTransaction
   ) throws {
-    for order in try orders(of: entry.record, transaction) where order > entry.order {
-      guard var follower = try self.entry(order, transaction),
-        follower.base == .mutation(entry.mutation)
-      else { continue }
-      follower.base = base
-      try update(follower, wasParked: follower.parked != nil, &transaction)
-    }
+    let place = RecordOrderCodec.Key(record: entry.record, order: entry.order)
+    guard let next = try transaction.firstKey(in: tables.outboxByRecord, .after(place)),
+      next.record == entry.record, let order = next.order,
+      var follower = try self.entry(order, transaction),
+      follower.base == .mutation(entry.mutation)
+    else { return }
+    follower.base = base
+    try update(follower, wasParked: follower.parked != nil, &transaction)
   }
 
   private func acknowledged<T: Transaction & ~Copyable>(

@@ -1,5 +1,6 @@
 import Foundation
 import HubProtocol
+import LMDB
 import ProfileStore
 import Testing
 
@@ -190,6 +191,22 @@ extension Outbox {
       try await profile.area.environment.write { try $0.put([0], for: 1, in: table) }
       let batch = try #require(try profile.batch(after: 3, countMax: 500))
       #expect(batch.map(\.mutation) == [ids[4], ids[5]])
+    }
+
+    @Test("an acknowledgement reads of the later mutations only the next one of its record")
+    func nextFollower() async throws {
+      store.expectDamage()
+      let ids = try await profile.enqueue(
+        (1...4).map { .put("a", Data("\($0)".utf8), base: .mustNotExist) }, account: ada
+      ).map(\.mutation)
+      let table = try profile.area.environment.table(
+        "outbox", key: UInt64Codec.self, value: BytesCodec.self)
+      try await profile.area.environment.write {
+        for order in 3...4 as ClosedRange<UInt64> { try $0.put([0], for: order, in: table) }
+      }
+      try await profile.acknowledge(ids[0], version: 7)
+      let next = try #require(try profile.batch(after: 0, countMax: 1)?.first)
+      #expect(next.mutation == ids[1] && next.base == .version(7))
     }
   }
 }
