@@ -17,7 +17,9 @@ public struct SignedInAccount: Sendable, Equatable {
   public let account: Data
   /// The bearer token, or nil when there is none now.
   public let token: String?
-  /// Changes at each sign-in and sign-out and at nothing else; a new token keeps it.
+  /// Changes at each sign-in and sign-out and at nothing else; a new token keeps it. No two sign-ins
+  /// of a process have the same, whatever sessions they are of: one that comes again is not looked
+  /// at, so unowned data that is there would not be asked about.
   public let generation: UInt64
 
   /// Puts the three together.

@@ -187,12 +187,17 @@ extension Area {
   }
 
   /// Writes `erased`, which every later transaction of any process reads and throws on.
-  /// - Parameter requireNothing: sees what is pending, in the same transaction.
+  /// - Parameters:
+  ///   - keepingAppEntries: throws `pendingMutations` when the app's own tables hold entries.
+  ///   - requireNothing: sees what is pending, in the same transaction.
   package func markErased(
-    _ requireNothing: (PendingSummary) throws -> Void = { _ in }
+    keepingAppEntries: Bool = false, _ requireNothing: (PendingSummary) throws -> Void = { _ in }
   ) throws {
+    let appTables = keepingAppEntries ? try appTables() : []
     try writeBlocking { transaction in
       try requireNothing(try pendingSummary(transaction))
+      let summary = try unownedSummary(appTables, transaction)
+      guard summary.appEntries == 0 else { throw StoreError.appEntriesPresent(summary) }
       try tables.setState(.erased, &transaction)
     }
   }
@@ -235,6 +240,12 @@ extension Area {
 extension StoreError {
   static let movedArea = StoreError(
     .moved, "the unowned area was adopted: use the profile that the adoption returned")
+  static func appEntriesPresent(_ summary: UnownedSummary) -> StoreError {
+    StoreError(
+      .pendingMutations,
+      "the app's own tables hold \(summary.appEntries) unowned entries: adopt them, or erase with "
+        + "discardingPending: true", unowned: summary)
+  }
   static let adoptedByAnother = StoreError(
     .alreadyAdopted, "another account has adopted this unowned data, or is adopting it")
 }

@@ -80,6 +80,8 @@ enum AreaKey: String {
   case owner
   /// The last order enqueued while unowned: everything up to it is stamped with the owner.
   case unownedThrough
+  /// ``RecordKeepingMark`` of the store, for a registry that is rebuilt.
+  case recordKeeping
   /// ``AreaState``; absent: active.
   case state
   /// Client UUID, and whether the hub has it.

@@ -14,6 +14,12 @@ enum Files {
 
   static func exists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
 
+  /// Whether a data file has both meta pages, which LMDB writes at once when it makes one.
+  static func isWholeEnvironment(_ file: String) -> Bool {
+    var numbers = stat()
+    return stat(file, &numbers) == 0 && Int(numbers.st_size) >= 2 * Int(getpagesize())
+  }
+
   /// Removes a directory and everything in it.
   static func remove(_ path: String) throws(StoreError) {
     do {

@@ -81,6 +81,8 @@ extension Profile {
   /// One of the app's own tables in this area, made on first use; read with ``read(_:)``, written in
   /// the `saving` closures.
   /// - Parameter name: 1 to 200 bytes, the app's own name for it.
+  /// - Throws: `storage` with the cause `tablesFull` when the area has no room for one more: about 115
+  ///   of the app's own; keep several kinds in one table, apart by their keys. `erased`.
   public func table<K, V>(_ name: String, key: K.Type, value: V.Type) throws -> Table<K, V> {
     try area.appTable(name, key: key, value: value)
   }

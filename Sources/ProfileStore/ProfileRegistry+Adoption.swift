@@ -152,8 +152,6 @@ extension ProfileRegistry {
 
   /// Completes the registry's row, and forgets the intent, in one transaction.
   func complete(_ area: AreaID, _ intent: Intent, row: AreaRow) throws {
-    // Adopting what was set aside decides nothing about the current unowned area.
-    let isCurrent = row.state == .unowned
     var row = row
     if intent.kind == .adopt {
       row.state = .moved
@@ -164,7 +162,6 @@ extension ProfileRegistry {
     try index.write { writing in
       writing.set(area, row)
       writing.setIntent(area, nil)
-      if isCurrent { writing.setUndecided(nil) }
     }
   }
 }

@@ -23,8 +23,10 @@ extension ProfileRegistry {
   }
 
   /// Erases an unowned area by name: the current one, one set aside, or one that was adopted.
+  /// - Parameter discardingPending: also when it holds changes, or entries of the app's own tables,
+  ///   that exist nowhere else.
   /// - Throws: `unknownArea`; `ownedByAnotherAccount` when it has an owner; `alreadyAdopted` while an
-  ///   adoption of it is open; `pendingMutations`.
+  ///   adoption of it is open; `pendingMutations` with how much there is, and nothing changed.
   public func eraseUnowned(_ area: AreaID, discardingPending: Bool = false) async throws {
     try await locked { [self] in
       guard let row = try index.row(area) else { throw StoreError.unknownArea }
@@ -35,9 +37,10 @@ extension ProfileRegistry {
           .alreadyAdopted, "an adoption of this area is open: repeat or withdraw it first")
       }
       // What was adopted lives in the account's area.
-      let check = Self.requireNothingPending(unless: discardingPending || row.state == .moved)
-      try erase(unowned, account: nil, check)
-      if row.state == .unowned { try index.write { $0.setUndecided(nil) } }
+      let isDiscarding = discardingPending || row.state == .moved
+      try erase(
+        unowned, account: nil, keepingAppEntries: !isDiscarding,
+        Self.requireNothingPending(unless: isDiscarding))
     }
   }
 
@@ -64,13 +67,14 @@ extension ProfileRegistry {
   }
 
   private func erase(
-    _ area: Area, account: Data?, _ requireNothing: (PendingSummary) throws -> Void
+    _ area: Area, account: Data?, keepingAppEntries: Bool = false,
+    _ requireNothing: (PendingSummary) throws -> Void
   ) throws {
     let intent = Intent(kind: .erase, account: account)
     try index.write { $0.setIntent(area.id, intent) }
     policy.onStep(.eraseIntended)
     do {
-      try area.markErased(requireNothing)
+      try area.markErased(keepingAppEntries: keepingAppEntries, requireNothing)
     } catch {
       // What the area says decides: a commit that failed may yet be on disk.
       try settle(area.id, intent)

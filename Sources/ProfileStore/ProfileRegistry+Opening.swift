@@ -16,7 +16,15 @@ extension ProfileRegistry {
   ) async throws -> Profile {
     let nearest = session ?? self.session
     try Self.requireProofOrSession(of: account, in: nearest)
-    var area = try await onQueue { [self] in try openOwned(account) }
+    var area = try await onQueue { [self] () -> Area? in
+      do {
+        return try openOwned(account)
+      } catch {
+        // Another process may just be finishing an erase. Asked again under the lock, whose error
+        // is the one that counts.
+        return nil
+      }
+    }
     if area == nil {
       area = try await locked { [self] in
         try settleIntents(of: account.bytes)
@@ -113,7 +121,12 @@ extension ProfileRegistry {
     policy.onStep(.provisionIntended)
     try Area.create(
       id, directory: directory(of: id), limits: policy.limits, createdAt: now,
-      made: { policy.onStep(.provisionMade) }, fill: fill)
+      made: { policy.onStep(.provisionMade) },
+      fill: { tables, transaction in
+        try tables.setNumber(
+          .recordKeeping, UInt64(RecordKeepingMark(policy).rawValue), &transaction)
+        try fill(tables, &transaction)
+      })
     policy.onStep(.provisionPlaced)
     try index.write { writing in
       writing.set(
@@ -125,14 +138,22 @@ extension ProfileRegistry {
 
   /// Before an account could get a second area: asks every area of which the registry does not say
   /// that it is somebody's. One that it gives to another account fails closed for that account; to
-  /// ask those, too, would open every area of the store for each new account.
+  /// ask those, too, would open every area of the store for each new account. One that cannot be read
+  /// is passed over where the registry says that it has no owner.
   func requireNoHiddenArea(of owner: Data) throws {
     let snapshot = try index.snapshot()
     for id in try areasOnDisk() where snapshot.areas[id]?.state != .owned {
       if snapshot.intents[id]?.kind == .erase { continue }
-      let area = try open(id)
-      let (other, state) = try area.readState { transaction in
-        (try area.tables.owner(transaction), try area.tables.state(transaction))
+      let (other, state): (Data?, AreaState)
+      do {
+        let area = try open(id)
+        (other, state) = try area.readState { transaction in
+          (try area.tables.owner(transaction), try area.tables.state(transaction))
+        }
+      } catch {
+        // It stays listed with its problem.
+        guard snapshot.areas[id] == nil else { continue }
+        throw error
       }
       guard other != owner || state == .erased else {
         throw StoreError.disagrees(

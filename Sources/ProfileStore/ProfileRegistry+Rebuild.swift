@@ -8,25 +8,31 @@ extension ProfileRegistry {
   /// Whether an area without an owner had been set aside, and who decided what, is not known any
   /// more: several are all set aside, and a single one waits for a decision if anybody ever signed
   /// in here. No two guests' data are mixed so.
-  /// - Throws: `registryDisagrees` when two areas say the same owner; what keeps an area from being
-  ///   read, since it may be anybody's.
+  /// An area that cannot be read gets no row: it is listed with its problem, and nobody is given a
+  /// second area while it may be theirs.
+  /// - Throws: `registryDisagrees` when two areas say the same owner; `newerFormat`;
+  ///   `recordKeepingDiffers`.
   func rebuild() throws {
     try removeLeftovers()
     var found: [AreaID: AreaState] = [:]
     var rows: [AreaID: AreaRow] = [:]
+    var hasUnreadable = false
     for id in try areasOnDisk() {
-      let area = try open(id)
-      let (identity, owner, state) = try area.readState { transaction in
-        (
-          try area.tables.identity(transaction), try area.tables.owner(transaction),
-          try area.tables.state(transaction)
-        )
+      let said: Said
+      do {
+        said = try Said(try open(id))
+      } catch let error as StoreError where error.code == .newerFormat {
+        throw error
+      } catch {
+        hasUnreadable = true
+        continue
       }
-      found[id] = state
-      guard state != .erased else { continue }
+      found[id] = said.state
+      guard said.state != .erased else { continue }
+      if let mark = said.recordKeeping { try requireRecordKeeping(mark) }
       rows[id] = AreaRow(
-        state: Self.rowState(owner: owner, state), owner: owner,
-        createdAt: identity?.createdAt ?? policy.now())
+        state: Self.rowState(owner: said.owner, said.state), owner: said.owner,
+        createdAt: said.createdAt ?? policy.now())
     }
     try refuseTwins(rows)
     let intents = Self.intents(explaining: found, rows)
@@ -34,14 +40,35 @@ extension ProfileRegistry {
     if unowned.count > 1 {
       for id in unowned { rows[id]?.state = .setAside }
     }
-    let isUndecided = try isUndecided(unowned.count == 1 ? unowned.first : nil, found, rows)
+    let isUndecided = try isUndecided(
+      unowned.count == 1 ? unowned.first : nil,
+      mayHaveSignedIn: hasUnreadable || rows.count > 1 || found.values.contains(.erased))
     try index.write { [rows] writing in
       for (id, row) in rows { writing.set(id, row) }
       for (id, intent) in intents { writing.setIntent(id, intent) }
       if isUndecided { writing.setUndecided(Data("rebuilt".utf8)) }
-      writing.setFormat()
+      writing.setFormat(RecordKeepingMark(policy))
     }
     try settleIntents()
+  }
+
+  /// What an area says of itself.
+  private struct Said {
+    let createdAt: Date?
+    let owner: Data?
+    let state: AreaState
+    let recordKeeping: RecordKeepingMark?
+
+    init(_ area: Area) throws {
+      (createdAt, owner, state, recordKeeping) = try area.readState { transaction in
+        let mark = try area.tables.number(.recordKeeping, transaction)
+        return (
+          try area.tables.identity(transaction)?.createdAt, try area.tables.owner(transaction),
+          try area.tables.state(transaction),
+          UInt8(exactly: mark).flatMap(RecordKeepingMark.init(rawValue:))
+        )
+      }
+    }
   }
 
   /// Half made and half removed areas, which no intent names any more.
@@ -77,11 +104,9 @@ extension ProfileRegistry {
     }
   }
 
-  private func isUndecided(
-    _ unowned: AreaID?, _ found: [AreaID: AreaState], _ rows: [AreaID: AreaRow]
-  ) throws -> Bool {
-    guard let unowned, try !open(unowned).unownedSummary().isEmpty else { return false }
-    return rows.count > 1 || found.values.contains(.erased)
+  private func isUndecided(_ unowned: AreaID?, mayHaveSignedIn: Bool) throws -> Bool {
+    guard let unowned, mayHaveSignedIn else { return false }
+    return try !open(unowned).unownedSummary().isEmpty
   }
 
   private func refuseTwins(_ rows: [AreaID: AreaRow]) throws {

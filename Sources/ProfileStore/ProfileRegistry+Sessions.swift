@@ -73,15 +73,24 @@ extension ProfileRegistry {
     if try index.unowned() != nil, try index.undecided() == nil {
       try await locked { [self] in
         guard try index.undecided() == nil, let id = try index.unowned() else { return }
-        let area = try open(id)
-        guard try !area.unownedSummary().isEmpty else { return }
-        // Decided once for what is there: asked again only when there is more, or somebody else
-        // comes.
-        guard try index.kept() != Self.decision(of: account, for: area) else { return }
-        try index.write { $0.setUndecided(account) }
+        if asks(account, about: id, kept: try index.kept()) {
+          try index.write { $0.setUndecided(account) }
+        }
       }
     }
     if let generation { signIns.withLock { $0.notice(account, generation) } }
+  }
+
+  /// Whether an account that comes in leaves something undecided in the unowned area.
+  private func asks(_ account: Data, about id: AreaID, kept: Data?) -> Bool {
+    do {
+      let area = try open(id)
+      // Decided once for what is there: asked again only when there is more, or somebody else comes.
+      return try !area.unownedSummary().isEmpty && kept != Self.decision(of: account, for: area)
+    } catch {
+      // There may be something. It is listed with its problem and blocks nobody who has an account.
+      return true
+    }
   }
 
   /// Who decided to keep the unowned data, and how much of it there was.

@@ -18,10 +18,7 @@ extension ProfileRegistry {
         // An account is adopting it: that account goes on with it by its next call, or withdraws by
         // name, and a signed-out person does not wait for that.
         row.state = .setAside
-        try index.write { writing in
-          writing.set(id, row)
-          writing.setUndecided(nil)
-        }
+        try index.write { $0.set(id, row) }
         try settleIntents(of: nil)
         return try provision(owner: nil, fill: { _, _ in })
       }
@@ -53,10 +50,7 @@ extension ProfileRegistry {
         return nil
       }
       row.state = .setAside
-      try index.write { writing in
-        writing.set(id, row)
-        writing.setUndecided(nil)
-      }
+      try index.write { $0.set(id, row) }
       return id
     }
   }

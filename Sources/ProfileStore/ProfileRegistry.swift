@@ -9,7 +9,7 @@ package import Synchronization
 ///
 /// Several processes may use one store at the same time. (Contract section 3.)
 public final class ProfileRegistry: Sendable {
-  /// Where an app keeps its records.
+  /// Where an app keeps its records. A store says it for good once it is made.
   public enum RecordKeeping: Sendable {
     /// In the area itself: `enqueue` writes the record, too, and a pass needs no closure.
     case area
@@ -21,7 +21,8 @@ public final class ProfileRegistry: Sendable {
   public struct Configuration: Sendable {
     /// What the store holds at most.
     public var limits: StoreLimits
-    /// Where the app keeps its records; in the area by default.
+    /// Where the app keeps its records; in the area by default. The same in every process that opens
+    /// the store.
     public var recordKeeping: RecordKeeping
     /// This device's clock; it decides nothing but ages that a person sees.
     public var now: @Sendable () -> Date
@@ -60,6 +61,7 @@ public final class ProfileRegistry: Sendable {
   /// What a crash left half done is finished or withdrawn; a registry that is missing while areas
   /// exist is rebuilt from them.
   /// - Throws: `notAStore` when the place is no directory or cannot be written; `newerFormat`;
+  ///   `recordKeepingDiffers` when the store was made with another `recordKeeping`;
   ///   `registryDisagrees` when it cannot be rebuilt; `storage`.
   public init(
     directory: URL, session: any AccountSession, configuration: Configuration = Configuration()
@@ -72,14 +74,42 @@ public final class ProfileRegistry: Sendable {
     policy.onStep = configuration.onStep
     self.policy = policy
     try Self.prepare(directory.path)
-    index = try RegistryIndex(at: directory.path + "/registry", access: .createOrWrite)
-    if try !index.isFilled() {
+    index = try Self.openIndex(directory.path)
+    let wasFilled = try index.isFilled()
+    if !wasFilled {
       let lock = try FileLock.exclusive(lockFile)
       // Another process may have filled it while this one waited.
       try withExtendedLifetime(lock) { if try !index.isFilled() { try rebuild() } }
-    } else if let lock = try FileLock.ifFree(lockFile) {
+    }
+    guard let mark = try index.recordKeeping() else { throw StoreError.damaged("registry") }
+    try requireRecordKeeping(mark)
+    if wasFilled, let lock = try FileLock.ifFree(lockFile) {
       // Else another process is at work, and settles what it began; later calls look again.
       try withExtendedLifetime(lock) { try settleIntents() }
+    }
+  }
+
+  /// Opens the registry. Whoever makes it holds the store's lock, so that one that is not whole is
+  /// what a process left that was killed while it made it: as good as missing.
+  private static func openIndex(_ path: String) throws -> RegistryIndex {
+    let registry = path + "/registry"
+    let file = registry + "/data.mdb"
+    if Files.isWholeEnvironment(file) {
+      return try RegistryIndex(at: registry, access: .createOrWrite)
+    }
+    let lock = try FileLock.exclusive(path + "/store.lock")
+    return try withExtendedLifetime(lock) {
+      if !Files.isWholeEnvironment(file), Files.exists(file) { try Files.remove(file) }
+      return try RegistryIndex(at: registry, access: .createOrWrite)
+    }
+  }
+
+  /// One process that kept records elsewhere would take in what the others never see.
+  func requireRecordKeeping(_ mark: RecordKeepingMark) throws(StoreError) {
+    guard mark == RecordKeepingMark(policy) else {
+      throw StoreError(
+        .recordKeepingDiffers,
+        "the store was made with `recordKeeping: .\(mark)`: open it with that in every process")
     }
   }
 

@@ -24,6 +24,14 @@ package struct AreaRow: Sendable, Hashable {
   }
 }
 
+/// Where the records of a store are, as registry and areas note it.
+enum RecordKeepingMark: UInt8, Sendable {
+  case area = 1
+  case app = 2
+
+  init(_ policy: StorePolicy) { self = policy.keepsRecords ? .area : .app }
+}
+
 /// What is about to be done to an area, written before it is done.
 package struct Intent: Sendable, Hashable {
   package enum Kind: UInt8, Sendable {
@@ -110,6 +118,8 @@ package struct RegistryIndex: Sendable {
   private static let undecidedKey = "undecided"
   /// Who decided to keep the unowned data, and how much of it there was.
   private static let keptKey = "kept"
+  /// ``RecordKeepingMark``, written together with the format.
+  private static let keepingKey = "keeping"
 
   /// Opens it, or makes an empty one.
   /// - Throws: `newerFormat`, before anything is written; `storage`.
@@ -175,6 +185,12 @@ package struct RegistryIndex: Sendable {
   /// Whether it was ever filled; one that was not has to be rebuilt from the areas.
   func isFilled() throws -> Bool {
     try read { try $0.contains(Self.formatKey, in: values) }
+  }
+
+  /// Where the records of this store are; nil only while it was not filled.
+  func recordKeeping() throws -> RecordKeepingMark? {
+    try read { try $0.value(of: Self.keepingKey, in: values) }
+      .flatMap { $0.first.flatMap(RecordKeepingMark.init(rawValue:)) }
   }
 
   /// The area of an account, as the registry knows it. Constant cost.
@@ -249,7 +265,7 @@ package struct RegistryIndex: Sendable {
   /// Changes of the registry that are committed together.
   package struct Writing {
     fileprivate enum Change {
-      case format
+      case format(RecordKeepingMark)
       case row(AreaID, AreaRow?)
       case intent(AreaID, Intent?)
       case undecided(Data?)
@@ -258,7 +274,7 @@ package struct RegistryIndex: Sendable {
 
     fileprivate var changes: [Change] = []
 
-    mutating func setFormat() { changes.append(.format) }
+    mutating func setFormat(_ keeping: RecordKeepingMark) { changes.append(.format(keeping)) }
     package mutating func set(_ area: AreaID, _ row: AreaRow?) { changes.append(.row(area, row)) }
     package mutating func setIntent(_ area: AreaID, _ intent: Intent?) {
       changes.append(.intent(area, intent))
@@ -269,10 +285,11 @@ package struct RegistryIndex: Sendable {
 
   private func apply(_ change: Writing.Change, _ transaction: inout WriteTransaction) throws {
     switch change {
-    case .format:
+    case .format(let keeping):
       var writer = ByteWriter()
       writer.write(AreaIdentity.format)
       try transaction.put(writer.bytes, for: Self.formatKey, in: values)
+      try transaction.put([keeping.rawValue], for: Self.keepingKey, in: values)
     case .row(let area, let row): try apply(row, of: area, &transaction)
     case .intent(let area, let intent):
       if let intent {
@@ -302,6 +319,8 @@ package struct RegistryIndex: Sendable {
     let bytes = withUnsafeBytes(of: area.uuid.uuid) { Array($0) }
     if try transaction.value(of: Self.unownedKey, in: values) == bytes {
       try transaction.delete(Self.unownedKey, in: values)
+      // What nobody had decided was about this area; the next one begins without.
+      if row?.state != .unowned { try transaction.delete(Self.undecidedKey, in: values) }
     }
     guard let row else {
       try transaction.delete(area.uuid, in: areas)

@@ -63,6 +63,8 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
     public static let unknownAccount = Code("unknownAccount")
     /// Registry and area disagree and no intent explains it; `profilectl` explains and repairs.
     public static let registryDisagrees = Code("registryDisagrees")
+    /// The store was made with another `recordKeeping`: give the one that it was made with.
+    public static let recordKeepingDiffers = Code("recordKeepingDiffers")
     /// The store was written by a newer version: update the app.
     public static let newerFormat = Code("newerFormat")
     /// The place is no store and none can be made there.
@@ -79,7 +81,8 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
   public let code: Code
   /// One sentence with the remedy.
   public let message: String
-  /// With `unownedDataPresent` and `adoptionUndecided`: how much there is.
+  /// With `unownedDataPresent` and `adoptionUndecided`, and with `pendingMutations` of an unowned
+  /// area: how much there is.
   public let unowned: UnownedSummary?
   /// With `pendingMutations` and `outboxFull`: how much is waiting.
   public let pending: PendingSummary?

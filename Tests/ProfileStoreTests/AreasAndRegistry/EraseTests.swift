@@ -152,6 +152,21 @@ extension AreasAndRegistry {
           == .ownedByAnotherAccount)
     }
 
+    @Test("entries of the app's own tables are not erased with an unowned area unless it is said")
+    func appEntriesRefuse() async throws {
+      let guest = try await store.guest(in: registry, puts: [])
+      let table = try guest.table("notes", key: TextCodec.self, value: TextCodec.self)
+      try await guest.area.write { try $0.put("v", for: "k", in: table) }
+      let error = try await #require(throws: StoreError.self) {
+        try await registry.eraseUnowned(guest.id)
+      }
+      #expect(error.code == .pendingMutations)
+      #expect(error.unowned?.appEntries == 1)
+      #expect(try await registry.unownedProfile().id == guest.id)
+      try await registry.eraseUnowned(guest.id, discardingPending: true)
+      #expect(await code { try await registry.eraseUnowned(guest.id) } == .unknownArea)
+    }
+
     @Test("an unowned area whose adoption is open is not erased")
     func frozenIsNotErased() async throws {
       let guest = try await store.guest(in: registry, puts: ["a"])

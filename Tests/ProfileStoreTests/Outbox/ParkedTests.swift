@@ -64,7 +64,8 @@ extension Outbox {
       "a delete replacing a put is sent wherever the hub may have the record",
       arguments: Known.allCases, [ProfileRegistry.RecordKeeping.area, .app])
     func deleteOfKnown(_ known: Known, _ keeping: ProfileRegistry.RecordKeeping) async throws {
-      let profile = Profile.handle(to: profile.area, of: try store.registry(keeping: keeping))
+      let profile = Profile.handle(
+        to: profile.area, of: try store.registry(keeping: keeping, at: store.path + "/other"))
       func put() async throws -> UUID {
         try await profile.enqueue(.put("a", Data("p".utf8)), account: ada).mutation
       }
@@ -166,12 +167,13 @@ extension Outbox {
 
     @Test("an app with its own store: a discarded mutation goes only after the closure returned")
     func discardWithAppStore() async throws {
-      let app = Profile.handle(to: profile.area, of: try store.registry(keeping: .app))
+      let app = Profile.handle(
+        to: profile.area, of: try store.registry(keeping: .app, at: store.path + "/other"))
       let first = try await app.enqueue(.put("a", Data(), base: .version(3)), account: ada).mutation
       try await app.enqueue(.put("a", Data(), base: .version(3)), account: ada)
       try await app.park(first, Parked(reason: .conflict))
       try await app.discard(first, account: ada)
-      let waiting = try #require(try app.waiting().first)
+      let waiting = try #require(try profile.waiting().first)
       #expect(waiting.parked?.reason == .discarding)
       #expect(try app.pendingSummary().count == 2)
       #expect(try app.area.discarding() == [waiting])
@@ -183,7 +185,7 @@ extension Outbox {
       try await app.area.finishDiscard(
         of: waiting, change: change, epoch: Hub.epoch, lineage: [], position: 1,
         policy: app.registry.policy, requiring: {})
-      #expect(try app.waiting().map(\.base) == [.version(3)])
+      #expect(try profile.waiting().map(\.base) == [.version(3)])
       #expect(try app.sendable().count == 1)
       #expect(try app.area.discarding().isEmpty)
     }

@@ -114,7 +114,8 @@ extension Outbox {
 
     @Test("an app that keeps its records itself has none here")
     func appStore() async throws {
-      let app = Profile.handle(to: profile.area, of: try store.registry(keeping: .app))
+      let app = Profile.handle(
+        to: profile.area, of: try store.registry(keeping: .app, at: store.path + "/other"))
       let id = try await app.enqueue(.put("a", Data("mine".utf8)), account: ada).mutation
       try await app.pull("b", version: 4, "hub")
       try await app.acknowledge(id, version: 5)
