@@ -53,6 +53,10 @@ extension PassRunner {
         after: version, limit: SyncLimits.batchCountMax, byteCountMax: SyncLimits.batchByteCountMax)
     }
     var changes = try batch(after: nil)
+    guard !changes.isEmpty else {
+      let nothing = HandedBatch(wanted: [], outdated: [], position: nil)
+      return try await commit([], of: nothing, progress: .scan(place))
+    }
     while !changes.isEmpty {
       let end = changes[changes.count - 1].version
       let next = try batch(after: end)
@@ -64,8 +68,6 @@ extension PassRunner {
         handed.wanted, of: handed, progress: .scan(next.isEmpty ? place : end))
       changes = next
     }
-    let nothing = HandedBatch(wanted: [], outdated: [], position: nil)
-    try await commit([], of: nothing, progress: .scan(place))
   }
 
   private func hasMoreTombstones(than changes: [IncomingChange]) throws -> Bool {

@@ -152,8 +152,9 @@ struct ReplayPositionTests {
 
   @Test("it stays behind over the legs, until the last batch of the last leg")
   func legs() async throws {
-    try await TestHub.run(HubLimits(pullRecords: 5)) { hub in
+    try await TestHub.run { hub in
       let (person, _) = try await Self.behind(hub, 520)
+      try await hub.restart(HubLimits(pullRecords: 5))
       let first = try await person.pass(replayFromStart: true, at: person.app.position)
       #expect(person.app.position.number == 3)
       await expect(.appStoreBehind) { try await person.pass(at: person.app.position) }

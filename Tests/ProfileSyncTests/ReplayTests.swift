@@ -277,10 +277,11 @@ struct ReplayLegTests {
     _ limits: StoreLimits = StoreLimits(), _ count: Int = 1_025,
     _ body: (TestHub, Person) async throws -> Void
   ) async throws {
-    try await TestHub.run(HubLimits(pullRecords: 5)) { hub in
+    try await TestHub.run { hub in
       _ = try await Person.withRecords(hub, ids(1...count))
       let person = try await Device(hub, keeping: .app, limits: limits).signIn()
       try await person.pass()
+      try await hub.restart(HubLimits(pullRecords: 5))
       person.app.forgetBatches()
       person.device.wire.clear()
       try await body(hub, person)

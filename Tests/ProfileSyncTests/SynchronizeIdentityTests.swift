@@ -165,18 +165,16 @@ struct SessionChangeTests {
   }
 
   /// A device with records, waiting edits and changes of another device to come.
-  private func makeBusy(_ hub: TestHub) async throws -> Person {
+  private func makeBusy(_ hub: TestHub, by other: Person) async throws -> Person {
     let alice = try await Device(hub).signIn("alice")
     try await alice.send(ids(1...4), "CANARY-ALICE")
-    let other = try await Device(hub).signIn("alice")
-    try await other.profile.synchronize(account: other.account)
     try await other.send(ids(5...9), "CANARY-ALICE")
     try await alice.write(ids(11...14), "CANARY-ALICE")
     alice.device.wire.clear()
     return alice
   }
 
-  private static let limits = HubLimits(pullRecords: 2, pushMutations: 2)
+  private static let limits = HubLimits(pullRecords: 3, pushMutations: 2)
 
   @Test(
     "stops it at every request: nothing further is sent, and nothing is committed",
@@ -187,14 +185,15 @@ struct SessionChangeTests {
   func everyRequest(change: Change, replay: Bool, ways: [Bool]) async throws {
     try await TestHub.run(Self.limits) { hub in
       let bob = try await Person.withRecords(hub, ["b"], "CANARY-BOB", name: "bob")
-      let undisturbed = try await makeBusy(hub)
+      let other = try await Device(hub).signIn("alice")
+      let undisturbed = try await makeBusy(hub, by: other)
       try await undisturbed.profile.synchronize(
         account: undisturbed.account, replayFromStart: replay)
       let count = undisturbed.device.wire.requests.count
       #expect(count >= 6)
       for request in 1...count {
         for isOnTheWayBack in ways {
-          let alice = try await makeBusy(hub)
+          let alice = try await makeBusy(hub, by: other)
           let atTheChange = Log<Standing>()
           let happens: @Sendable (Int) -> Void = { number in
             guard number == request else { return }
@@ -279,7 +278,7 @@ struct SessionChangeTests {
   @Test("a new token of the same sign-in is used from the next request on")
   func newToken() async throws {
     try await TestHub.run(Self.limits) { hub in
-      let alice = try await makeBusy(hub)
+      let alice = try await makeBusy(hub, by: try await Device(hub).signIn("alice"))
       let tokens = try (1...20).map { seconds in
         try hub.server.token(for: AccountID("alice"), lifetimeSeconds: 3_600 + Int64(seconds))
       }

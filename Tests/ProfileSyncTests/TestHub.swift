@@ -16,24 +16,24 @@ let testKey: SigningKey = {
 /// A real hub over real sockets, in this process, with faults on demand.
 final class TestHub: Sendable {
   private struct Running: Sendable {
+    var configuration: HubConfiguration
     var server: HubServer
     var connection: HubConnection
   }
 
   private let directory: TemporaryDirectory
-  private let configuration: HubConfiguration
   private let running: Mutex<Running>
   private let watched = Mutex<[(area: Area, directory: TemporaryDirectory)]>([])
 
   private init(_ directory: TemporaryDirectory, _ configuration: HubConfiguration) async throws {
     self.directory = directory
-    self.configuration = configuration
     running = Mutex(try await Self.start(configuration))
   }
 
   private static func start(_ configuration: HubConfiguration) async throws -> Running {
     let server = try await HubServer.start(configuration)
-    return Running(server: server, connection: try HubConnection(url: server.url))
+    return Running(
+      configuration: configuration, server: server, connection: try HubConnection(url: server.url))
   }
 
   /// Runs a hub for a test and stops it, whatever the test does; then looks whether the areas that
@@ -114,7 +114,7 @@ final class TestHub: Sendable {
 
   // MARK: Restoring an old copy
 
-  private var dataDirectory: URL { configuration.dataDirectory }
+  private var dataDirectory: URL { running.withLock(\.configuration.dataDirectory) }
   private var copy: URL { directory.url.appending(path: "copy", directoryHint: .isDirectory) }
 
   /// Puts a copy of the data aside, as an operator's backup.
@@ -137,7 +137,15 @@ final class TestHub: Sendable {
     try await startAgain()
   }
 
-  private func startAgain() async throws {
+  /// Starts it again with other limits.
+  func restart(_ limits: HubLimits) async throws {
+    try await stop()
+    try await startAgain { $0.limits = limits }
+  }
+
+  private func startAgain(_ change: (inout HubConfiguration) -> Void = { _ in }) async throws {
+    var configuration = running.withLock(\.configuration)
+    change(&configuration)
     let new = try await Self.start(configuration)
     running.withLock { $0 = new }
   }
