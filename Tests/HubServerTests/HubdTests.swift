@@ -111,7 +111,11 @@ struct HubdTests {
     }
   }
 
-  @Test("leaves no file behind when a key cannot be written")
+  /// The thread sanitizer maps files of its own, which a limit on files turns into a crash.
+  private static let isThreadSanitized = dlsym(nil, "__tsan_init") != nil
+
+  @Test(
+    "leaves no file behind when a key cannot be written", .enabled(if: !isThreadSanitized))
   func keyOnFullDisk() async throws {
     // A file of 0 bytes is the longest that this shell and what it starts may write.
     let script = #"trap '' XFSZ; ulimit -f 0; exec "$0" key --out "$1""#
