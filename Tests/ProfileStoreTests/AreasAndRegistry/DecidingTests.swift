@@ -119,6 +119,17 @@ extension AreasAndRegistry {
       #expect(await code { _ = try await later.unownedProfile() } == .adoptionUndecided)
     }
 
+    @Test("a sign-in of an app's own session is noticed, also if its generation begins at 0")
+    func generationZero() async throws {
+      let ada = try verified("ada")
+      let adas = try await store.registry().profile(for: ada)
+      try await store.guest(in: try store.registry(), puts: ["a"])
+      let registry = try store.registry(
+        session: ScriptedSession(ada.signedIn(generation: 0)))
+      _ = try Profile.handle(to: adas.area, of: registry).records()
+      #expect(await code { _ = try await registry.unownedProfile() } == .adoptionUndecided)
+    }
+
     @Test("a sign-in decides nothing where there is no unowned data")
     func nothingToDecide() async throws {
       let registry = try store.registry()

@@ -155,6 +155,19 @@ extension Outbox {
       #expect(try profile.pendingSummary().payloadByteCount == 6)
     }
 
+    @Test("a merged payload above the limit is refused, and the mutation is parked as it was")
+    func mergedTooLarge() async throws {
+      let first = try await put("a")
+      try await profile.park(first, Parked(reason: .conflict))
+      let before = try profile.dump()
+      let thrown = await code {
+        try await profile.resolve(
+          first, account: ada, .merged(Data(count: StoreLimits.payloadByteCountDefault + 1)))
+      }
+      #expect(thrown == .payloadTooLarge)
+      #expect(try profile.dump() == before)
+    }
+
     @Test("a merge may make a parked delete a put")
     func mergedDelete() async throws {
       let id = try await profile.enqueue(.delete("a", base: .version(7)), account: ada).mutation

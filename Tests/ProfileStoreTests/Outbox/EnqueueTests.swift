@@ -61,9 +61,30 @@ extension Outbox {
         return .nobody
       }
       let racing = Profile.handle(to: guest.area, of: try store.registry(session: session))
-      #expect(await code { try await racing.enqueue(.put("x", Data()), account: nil) } == .moved)
+      let ran = Mutex(false)
+      let thrown = await code {
+        try await racing.enqueue([.put("x", Data())], account: nil) { _ in
+          ran.withLock { $0 = true }
+        }
+      }
+      #expect(thrown == .moved)
+      #expect(ran.withLock { !$0 }, "the app's closure ran for somebody who was refused")
       #expect(session.callCount > 2)
       #expect(try guest.waiting().map(\.record) == ["r"])
+    }
+
+    @Test("validates it once more after the app's closure, as late as it can be asked")
+    func validatesLast() async throws {
+      let bob = try verified("bob")
+      let before = try profile.dump()
+      let thrown = await code {
+        try await profile.enqueue([.put("x", Data())], account: ada) {
+          [session = store.session] _ in
+          session.signIn(bob, token: "token")
+        }
+      }
+      #expect(thrown == .anotherAccountSignedIn)
+      #expect(try profile.dump() == before)
     }
 
     @Test("a refusal leaves the outbox byte for byte as it was")
@@ -91,7 +112,9 @@ extension Outbox {
         (.put("r", Data(), replacing: waiting.id), .notParked),
         (.put("r", Data(), replacing: parked.id), .badBase),
       ]
-      for (mutation, expected) in refused {
+      var empty = Mutation.put("r", Data())
+      empty.payload = nil
+      for (mutation, expected) in refused + [(empty, .undecodable)] {
         // Together with one that is in order: all or none.
         let thrown = await code {
           try await profile.enqueue([.put("fine", Data()), mutation], account: ada)
