@@ -105,7 +105,9 @@ final class PassRunner {
       if report.sent > before { return .sent }
     case .leg: return .legDelivered(more: try await bringLeg(apply))
     case .finishLegs: try await area.finishLegs(try scan())
-    case .pull: if try await !pull(apply) { return .pullGivenUp }
+    case .pull:
+      report.wasOutrun = try await !pull(apply)
+      if report.wasOutrun { return .pullGivenUp }
     case .finishScan: try await finishScan(apply)
     }
     return .done(step)

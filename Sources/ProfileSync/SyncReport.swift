@@ -22,8 +22,12 @@ public struct SyncReport: Sendable {
   /// How the next leg of a replay is asked for; nil when there is none.
   public internal(set) var continuation: ReplayContinuation?
 
-  /// Whether everything was brought.
-  public var isComplete: Bool { continuation == nil }
+  /// Others wrote faster than the pass read.
+  var wasOutrun = false
+
+  /// Whether everything was brought. If not, a replay has another leg, see ``continuation``, or
+  /// others wrote faster than the pass read: the next pass goes on.
+  public var isComplete: Bool { continuation == nil && !wasOutrun }
 }
 
 /// Where a replay goes on; given back by `synchronize(account:continuing:)`.

@@ -345,10 +345,11 @@ private final class ClosedPort {
 }
 
 extension Device {
-  /// Whether a file of the store has the text.
-  func holds(_ text: String) throws -> Bool {
+  /// Whether a file of the store, or of a directory in it, has the text.
+  func holds(_ text: String, below path: String? = nil) throws -> Bool {
     let wanted = Data(text.utf8)
-    let files = FileManager.default.enumerator(at: directory.url, includingPropertiesForKeys: nil)
+    let place = path.map { URL(filePath: $0) } ?? directory.url
+    let files = FileManager.default.enumerator(at: place, includingPropertiesForKeys: nil)
     while let file = files?.nextObject() as? URL {
       // Opening and closing a lock file in this process would drop LMDB's locks on it.
       guard file.lastPathComponent == "data.mdb" else { continue }

@@ -115,11 +115,11 @@ struct ForcedScanTests {
         }
         return nil
       }
-      try await person.pass(at: person.app.position)
+      #expect(try await !person.pass(at: person.app.position).isComplete)
       #expect(try person.profile.area.facts().scan?.phase == .tail)
       #expect(person.app.changes.filter(\.isDeleted).isEmpty)
       person.device.wire.clear()
-      try await person.pass(at: person.app.position)
+      #expect(try await person.pass(at: person.app.position).isComplete)
       #expect(try person.profile.area.facts().scan == nil)
       #expect(person.app.changes.filter(\.isDeleted).map(\.record) == ids(2...4))
       #expect(try person.app.texts == other.texts())

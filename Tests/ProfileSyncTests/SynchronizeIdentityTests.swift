@@ -142,6 +142,48 @@ struct SynchronizeIdentityTests {
   }
 }
 
+@Suite("Synchronize: two accounts on one device")
+struct TwoAccountsTests {
+  @Test("never meet: no record of one in the other's area, requests or hub account")
+  func neverMeet() async throws {
+    try await TestHub.run { hub in
+      let device = try Device(hub)
+      let alice = try await device.signIn("alice")
+      try await alice.send(ids(1...3), "CANARY-ALICE")
+      // Offline edits of Alice; then Bob signs in on the same device.
+      try await alice.write(ids(2...5), "CANARY-ALICE")
+      let waiting = try alice.standing()
+      let bob = try await device.signIn("bob")
+      try await bob.send(ids(3...6), "CANARY-BOB")
+      for replay in [false, true] {
+        try await bob.profile.synchronize(account: bob.account, replayFromStart: replay)
+        await expect(StoreError.Code.anotherAccountSignedIn) {
+          try await alice.profile.synchronize(account: alice.account, replayFromStart: replay)
+        }
+        await expect(StoreError.Code.ownedByAnotherAccount) {
+          try await alice.profile.synchronize(account: bob.account, replayFromStart: replay)
+        }
+        await expect(StoreError.Code.ownedByAnotherAccount) {
+          try await bob.profile.synchronize(account: alice.account, replayFromStart: replay)
+        }
+      }
+      #expect(try bob.texts().values.allSatisfy { $0 == "CANARY-BOB" })
+      device.session.signIn(alice.account, token: try hub.token(for: "alice"))
+      #expect(try alice.standing() == waiting)
+      try await alice.profile.synchronize(account: alice.account)
+      #expect(try alice.texts().values.allSatisfy { $0 == "CANARY-ALICE" })
+      let areas = (alice.profile.area.directory, bob.profile.area.directory)
+      #expect(try device.holds("CANARY-ALICE", below: areas.0))
+      #expect(try !device.holds("CANARY-BOB", below: areas.0))
+      #expect(try device.holds("CANARY-BOB", below: areas.1))
+      #expect(try !device.holds("CANARY-ALICE", below: areas.1))
+      #expect(try !hub.captured(of: "alice").contains { $0.contains("CANARY-BOB") })
+      #expect(try !hub.captured(of: "bob").contains { $0.contains("CANARY-ALICE") })
+      #expect(try hub.captured(of: "bob").contains { $0.contains("CANARY-BOB") })
+    }
+  }
+}
+
 @Suite("Synchronize: a session that changes while a pass runs")
 struct SessionChangeTests {
   /// What the session says from one moment on.
@@ -225,6 +267,7 @@ struct SessionChangeTests {
       }
       #expect(try !hub.captured(of: "bob").contains { $0.contains("CANARY-ALICE") })
       #expect(try !hub.captured(of: "alice").contains { $0.contains("CANARY-BOB") })
+      #expect(try !bob.device.holds("CANARY-ALICE") && !undisturbed.device.holds("CANARY-BOB"))
     }
   }
 
