@@ -55,14 +55,14 @@ extension AreasAndRegistry {
 
     private func reopened(_ areas: [AreaID]) async throws {
       let registry = try store.registry()
+      // Nobody knows who the signed-out person was: asked before anybody goes on.
+      store.session.signOut()
+      #expect(await code { _ = try await registry.unownedProfile() } == .adoptionUndecided)
       #expect(try await registry.profile(for: ada).id == areas[0])
       #expect(try await registry.profile(for: verified("bob")).id == areas[1])
       #expect(try await registry.profile(for: ada).waiting().map(\.record) == ["r", "m"])
       #expect(try await registry.profiles().first { $0.area == areas[2] }?.state == .moved)
       #expect(try await registry.profiles().allSatisfy { $0.failure == nil })
-      // Nobody knows who the signed-out person was: asked before anybody goes on.
-      store.session.signOut()
-      #expect(await code { _ = try await registry.unownedProfile() } == .adoptionUndecided)
       try await registry.keepUnowned(decidedBy: ada)
       #expect(try await registry.unownedProfile().id == areas[3])
     }
