@@ -58,6 +58,8 @@ let package = Package(
     .target(name: "Snippets", dependencies: ["Holdfast"], path: "Tests/Examples/Snippets"),
 
     .testTarget(name: "LMDBTests", dependencies: ["LMDB"]),
+    // Debian's lmdb-utils and PyPI's lmdb are started beside the module.
+    .testTarget(name: "LMDBCompatibilityTests", dependencies: ["LMDB"]),
     .testTarget(name: "HubProtocolTests", dependencies: ["HubProtocol"]),
     .testTarget(name: "HubClientTests", dependencies: ["HubClient", "HubProtocol", "ProfileSync"]),
     // `hubd` is started as a process by tests that kill it.

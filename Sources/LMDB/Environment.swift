@@ -44,9 +44,8 @@ import Synchronization
   public static func open(
     at path: String, configuration: Configuration = Configuration()
   ) throws(LMDBError) -> Environment {
-    var numbers = stat()
-    if unsafe stat(path, &numbers) == 0 {
-      guard numbers.st_mode & S_IFMT == S_IFDIR else {
+    if let numbers = FileNumbers(path: path) {
+      guard numbers.isDirectory else {
         throw LMDBError(.notADirectory, operation: "open", path: path)
       }
     } else if errno == ENOENT, configuration.access == .createOrWrite {
@@ -101,7 +100,7 @@ import Synchronization
     }
     unsafe self.handle = handle
     self.fileID = fileID
-    _ = clearDeadReaders()
+    _ = hasClearedDeadReaders()
   }
 
   private static func nextNumber() -> UInt64 {
@@ -206,7 +205,7 @@ extension Environment {
   /// Passes the gate and begins a snapshot. The caller retires it, then leaves the gate.
   /// - Parameter isOnQueue: the caller runs on the writer's queue.
   /// - Throws: with the gate left.
-  @unsafe private func enterAsReader(
+  @unsafe func enterAsReader(
     isNested: Bool, isOnQueue: Bool
   ) throws(LMDBError) -> OpaquePointer {
     var result: Int32 = 0
@@ -240,7 +239,7 @@ extension Environment {
     }
     var created: OpaquePointer?
     result = unsafe mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &created)
-    if result == MDB_READERS_FULL, clearDeadReaders() {
+    if result == MDB_READERS_FULL, hasClearedDeadReaders() {
       result = unsafe mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &created)
     }
     return result == 0 ? unsafe created : nil
@@ -248,7 +247,7 @@ extension Environment {
 
   /// Frees the slots of readers whose process has died, and with them the pages that they kept.
   /// - Returns: whether there were any.
-  private func clearDeadReaders() -> Bool {
+  func hasClearedDeadReaders() -> Bool {
     var dead: Int32 = 0
     return unsafe mdb_reader_check(handle, &dead) == 0 && dead > 0
   }
@@ -274,7 +273,7 @@ extension Environment {
   /// is needed, so the transaction is tried again before the map grows.
   /// - Returns: what stopped it.
   func growMap() -> LMDBError? {
-    if clearDeadReaders() { return nil }
+    if hasClearedDeadReaders() { return nil }
     let old = numbers().mapByteCount
     let ceiling = configuration.mapSizeByteCountMax
     guard old < ceiling else {
@@ -309,44 +308,6 @@ extension Environment {
     guard gate.enter(isNested: ThreadState.current.isReading(self)) else { return 0 }
     defer { gate.leave() }
     return isClosed ? 0 : numbers().mapByteCount
-  }
-
-  private func numbers() -> Statistics {
-    var info = unsafe MDB_envinfo()
-    var stat = MDB_stat()
-    _ = unsafe mdb_env_info(handle, &info)
-    _ = unsafe mdb_env_stat(handle, &stat)
-    return unsafe Statistics(
-      mapByteCount: info.me_mapsize,
-      usedByteCount: (info.me_last_pgno + 1) * Int(stat.ms_psize),
-      lastTransaction: UInt64(info.me_last_txnid), readerCountMax: Int(info.me_maxreaders),
-      readerSlotCount: Int(info.me_numreaders))
-  }
-
-  /// Sizes and counts of the whole environment. Corresponds to `mdb_env_info`.
-  /// - Throws: `closed`.
-  public func statistics() throws -> Statistics {
-    let thread = ThreadState.current
-    guard gate.enter(isNested: thread.isReading(self)) else {
-      throw LMDBError(.closed, operation: "statistics", path: path)
-    }
-    defer { gate.leave() }
-    try requireUsable("statistics")
-    return numbers()
-  }
-
-  /// Sizes and counts of an environment.
-  public struct Statistics: Sendable, Hashable {
-    /// The map's size, in bytes.
-    public let mapByteCount: Int
-    /// Bytes of the data file up to its last used page.
-    public let usedByteCount: Int
-    /// The number of the last committed transaction.
-    public let lastTransaction: UInt64
-    /// The most simultaneous readers of all processes.
-    public let readerCountMax: Int
-    /// Reader slots that were ever used at once.
-    public let readerSlotCount: Int
   }
 }
 

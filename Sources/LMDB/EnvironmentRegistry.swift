@@ -12,10 +12,9 @@ final class EnvironmentRegistry: @unchecked Sendable {
     let inode: UInt64
 
     init?(file: String) {
-      var numbers = stat()
-      guard unsafe stat(file, &numbers) == 0 else { return nil }
-      device = UInt64(truncatingIfNeeded: numbers.st_dev)
-      inode = UInt64(numbers.st_ino)
+      guard let numbers = FileNumbers(path: file) else { return nil }
+      device = numbers.device
+      inode = numbers.inode
     }
   }
 

@@ -25,11 +25,10 @@ struct MetaPages {
     }
     defer { close(descriptor) }
     func byteCount() throws(LMDBError) -> Int {
-      var numbers = stat()
-      guard unsafe fstat(descriptor, &numbers) == 0 else {
+      guard let numbers = FileNumbers(descriptor: descriptor) else {
         throw LMDBError.from(errno, operation: "fstat", path: directory)
       }
-      return Int(numbers.st_size)
+      return numbers.byteCount
     }
     guard try byteCount() > 0 else { throw refuse(.damaged, "data.mdb is empty") }
 
