@@ -60,6 +60,10 @@ let package = Package(
     .testTarget(name: "LMDBTests", dependencies: ["LMDB"]),
     // Debian's lmdb-utils and PyPI's lmdb are started beside the module.
     .testTarget(name: "LMDBCompatibilityTests", dependencies: ["LMDB"]),
+    // The process that these tests start, kill and let run into every fault.
+    .executableTarget(
+      name: "lmdb-fault-child", dependencies: ["LMDB"], path: "Tests/LMDBFaultChild"),
+    .testTarget(name: "LMDBFaultTests", dependencies: ["LMDB", "lmdb-fault-child"]),
     .testTarget(name: "HubProtocolTests", dependencies: ["HubProtocol"]),
     .testTarget(name: "HubClientTests", dependencies: ["HubClient", "HubProtocol", "ProfileSync"]),
     // `hubd` is started as a process by tests that kill it.

@@ -1,3 +1,4 @@
+internal import CLMDB
 import Foundation
 
 /// What the two meta pages at the head of a data file say, read before LMDB maps it.
@@ -47,9 +48,7 @@ struct MetaPages {
     }
     // The older page may name pages that the newer one has given up, never the other way round.
     let newest = first.transaction >= second.transaction ? first : second
-    guard newest.lastPage < UInt64(Int.max) / UInt64(pageByteCount) - 1 else {
-      throw refuse(.damaged, "last page \(newest.lastPage)")
-    }
+    if let wrong = newest.finding(pageByteCount: pageByteCount) { throw refuse(.damaged, wrong) }
     let used = (Int(newest.lastPage) + 1) * pageByteCount
     // Asked after the pages were read: another process may extend the file meanwhile, never cut it.
     let fileByteCount = try byteCount()
@@ -64,8 +63,45 @@ struct MetaPages {
   private struct Page {
     var mapByteCount: UInt64
     var pageByteCount: UInt32
+    var freeTree: Tree
+    var mainTree: Tree
     var lastPage: UInt64
     var transaction: UInt64
+
+    /// What LMDB would run into: it believes these numbers and ends the process where they lie.
+    /// - Returns: nil when nothing is wrong.
+    func finding(pageByteCount: Int) -> String? {
+      if lastPage < 1 || lastPage >= UInt64(Int.max) / UInt64(pageByteCount) - 1 {
+        return "last page \(lastPage)"
+      }
+      if transaction > UInt64(Int.max) { return "transaction \(transaction)" }
+      // The list of free pages is keyed by integers; beside that its flags are the environment's.
+      if freeTree.flags & ~UInt16(MDB_NOSUBDIR) != UInt16(MDB_INTEGERKEY) {
+        return "flags \(freeTree.flags)"
+      }
+      // REVERSEKEY up to REVERSEDUP.
+      if mainTree.flags & ~0x7E != 0 { return "flags \(mainTree.flags)" }
+      for tree in [freeTree, mainTree] where !tree.isPossible(lastPage: lastPage) {
+        return "a tree of depth \(tree.depth) with its root at page \(tree.root)"
+      }
+      return nil
+    }
+  }
+
+  /// The head of a tree, `MDB_db`.
+  private struct Tree {
+    static let byteCount = 48
+    /// As deep as LMDB's cursors go, `CURSOR_STACK`.
+    static let depthMax = 32
+
+    var flags: UInt16
+    var depth: UInt16
+    var root: UInt64
+
+    func isPossible(lastPage: UInt64) -> Bool {
+      if depth == 0 { return root == .max }
+      return depth <= Self.depthMax && root >= 2 && root <= lastPage
+    }
   }
 
   private static func page(
@@ -92,8 +128,14 @@ struct MetaPages {
         .versionMismatch, operation: "open", path: directory,
         detail: "data version \(load(20, as: UInt32.self)), this is \(version)")
     }
+    func tree(_ offset: Int) -> Tree {
+      Tree(
+        flags: load(offset + 4, as: UInt16.self), depth: load(offset + 6, as: UInt16.self),
+        root: load(offset + 40, as: UInt64.self))
+    }
     return Page(
       mapByteCount: load(32, as: UInt64.self), pageByteCount: load(40, as: UInt32.self),
+      freeTree: tree(40), mainTree: tree(40 + Tree.byteCount),
       lastPage: load(136, as: UInt64.self), transaction: load(144, as: UInt64.self))
   }
 }

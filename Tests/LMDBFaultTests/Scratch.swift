@@ -1,0 +1,141 @@
+import Foundation
+import Testing
+
+/// A directory of its own for one test, removed with it.
+final class Scratch: Sendable {
+  let path: String
+
+  /// - Parameter inMemory: on the machine's memory file system where there is one: for tests of
+  ///   many commits, whose time would be that of the disk.
+  init(inMemory: Bool = false) throws {
+    let memory = "/dev/shm"
+    let base =
+      inMemory && access(memory, W_OK) == 0 ? memory : NSTemporaryDirectory()
+    path = base + "/lmdb-fault-" + UUID().uuidString
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+  }
+
+  deinit {
+    do {
+      try FileManager.default.removeItem(atPath: path)
+    } catch {
+      print("could not remove \(path): \(error)")
+    }
+  }
+
+  func file(_ name: String) -> String { path + "/" + name }
+}
+
+/// A file system of its own for one test, unmounted with it.
+final class Mount: Sendable {
+  let path: String
+  private let scratch: Scratch
+
+  /// Whether this process may mount: asked once, by mounting.
+  static let isPermitted: Bool = {
+    do {
+      _ = try Mount(.memory(byteCount: 1 << 20))
+      return true
+    } catch {
+      return false
+    }
+  }()
+
+  /// Whether an ext4 file system may be made and mounted.
+  static let hasLoop: Bool = {
+    do {
+      _ = try Mount(.ext4(byteCount: 4 << 20))
+      return true
+    } catch {
+      return false
+    }
+  }()
+
+  static let reason: Comment =
+    "skipped: this process may not mount a file system; it runs as root, as in CI"
+  static let loopReason: Comment =
+    "skipped: no ext4 file system could be made in a file and mounted (root and e2fsprogs needed)"
+
+  enum Kind: Sendable {
+    case memory(byteCount: Int)
+    /// In a file, through a loop device.
+    case ext4(byteCount: Int)
+    /// Another view of a directory, read-only.
+    case readOnlyView(of: String)
+  }
+
+  init(_ kind: Kind) throws {
+    scratch = try Scratch()
+    path = scratch.file("mount")
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    switch kind {
+    case .memory(let byteCount):
+      try Self.run("mount", ["-t", "tmpfs", "-o", "size=\(byteCount)", "tmpfs", path])
+    case .ext4(let byteCount):
+      let image = scratch.file("image")
+      try Data().write(to: URL(filePath: image))
+      try #require(truncate(image, off_t(byteCount)) == 0)
+      try Self.run("mkfs.ext4", ["-q", "-F", "-m", "0", image])
+      try Self.run("mount", ["-o", "loop", image, path])
+    case .readOnlyView(let directory):
+      try Self.run("mount", ["--bind", directory, path])
+      do {
+        try Self.run("mount", ["-o", "remount,ro,bind", path])
+      } catch {
+        unmount()
+        throw error
+      }
+    }
+  }
+
+  deinit { unmount() }
+
+  private func unmount() {
+    // Lazily: what a failed test left open must not keep it.
+    do {
+      try Self.run("umount", ["-l", path])
+    } catch {
+      print("could not unmount \(path): \(error)")
+    }
+  }
+
+  func file(_ name: String) -> String { path + "/" + name }
+
+  /// Leaves no more room than that, with a file called `ballast`.
+  func fill(leaving byteCount: Int = 0) throws {
+    let descriptor = open(file("ballast"), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+    try #require(descriptor >= 0)
+    defer { close(descriptor) }
+    for size in [1 << 20, 1 << 16, 1 << 12, 1 << 9, 1] {
+      let chunk = [UInt8](repeating: 1, count: size)
+      while freeByteCount - byteCount >= size || byteCount == 0 {
+        guard write(descriptor, chunk, size) == size else { break }
+      }
+    }
+    // Delayed allocation counts only what is written back.
+    fsync(descriptor)
+  }
+
+  /// Gives the room back that `fill` took.
+  func empty() { unlink(file("ballast")) }
+
+  var freeByteCount: Int {
+    var numbers = statvfs()
+    guard statvfs(path, &numbers) == 0 else { return 0 }
+    return Int(numbers.f_bavail) * Int(numbers.f_frsize)
+  }
+
+  private static func run(_ program: String, _ arguments: [String]) throws {
+    let places = ["/usr/bin/", "/usr/sbin/", "/bin/", "/sbin/"]
+    guard let place = places.first(where: { access($0 + program, X_OK) == 0 }) else {
+      throw MountError.failed(program)
+    }
+    // What it has to say goes to standard error.
+    let ending = try FaultChild.run(arguments, program: place + program).ending
+    guard ending == .exited(0) else { throw MountError.failed(program) }
+  }
+}
+
+enum MountError: Error {
+  case failed(String)
+}
