@@ -64,13 +64,7 @@ extension Environment {
     let meta = snapshot.meta
     var reader = TreeReader(file: snapshot.file, meta: meta)
     var freePageCount: UInt64 = 0
-    try reader.forEachLeaf(of: meta.freeList) { [file = snapshot.file] page throws(LMDBError) in
-      let values = TreeReader(file: file, meta: meta)
-      for index in 0..<page.nodeCount {
-        guard let node = page.node(index, isBranch: false) else { throw damagedTree(page) }
-        freePageCount &+= try values.integer(at: 0, of: node, in: page)
-      }
-    }
+    try reader.forEachFreePage(of: meta) { _ in freePageCount += 1 }
     var tables: [String: TreeStatistics] = [:]
     try reader.forEachLeaf(of: meta.main) { page throws(LMDBError) in
       for index in 0..<page.nodeCount {

@@ -52,8 +52,10 @@ struct MetaPages {
     let used = (Int(newest.lastPage) + 1) * pageByteCount
     // Asked after the pages were read: another process may extend the file meanwhile, never cut it.
     let fileByteCount = try byteCount()
-    guard fileByteCount >= used else {
-      throw refuse(.damaged, "data.mdb has \(fileByteCount) of \(used) bytes")
+    if fileByteCount < used {
+      guard try Self.isRestFree(directory: directory) else {
+        throw refuse(.damaged, "data.mdb has \(fileByteCount) of \(used) bytes")
+      }
     }
     self.pageByteCount = pageByteCount
     mapByteCount = Int(clamping: newest.mapByteCount)

@@ -39,18 +39,55 @@ struct TreeReader {
     }
   }
 
-  /// The first bytes of a leaf node's value, also where it stands on overflow pages.
-  func integer(at offset: Int, of node: PageNode, in page: borrowing PageBytes) throws(LMDBError)
-    -> UInt64
-  {
+  /// Gives each page number of the free list, in the order in which it is stored.
+  mutating func forEachFreePage(
+    of meta: MetaRecord, _ visit: (UInt64) throws(LMDBError) -> Void
+  ) throws(LMDBError) {
+    let reader = self
+    try forEachLeaf(of: meta.freeList) { page throws(LMDBError) in
+      for index in 0..<page.nodeCount {
+        guard let node = page.node(index, isBranch: false) else {
+          throw reader.damaged(page.pageNumber, "a node")
+        }
+        try reader.forEachInteger(of: node, in: page, visit)
+      }
+    }
+  }
+
+  /// The numbers of one entry of the free list: how many there are, then that many.
+  private func forEachInteger(
+    of node: PageNode, in page: borrowing PageBytes, _ visit: (UInt64) throws(LMDBError) -> Void
+  ) throws(LMDBError) {
     guard node.flags.contains(.overflow) else {
-      return page.integer(at: node.data.lowerBound + offset)
+      let count: UInt64 = page.integer(at: node.data.lowerBound)
+      guard count < UInt64(node.data.count / 8) else {
+        throw damaged(page.pageNumber, "a list of \(count)")
+      }
+      for index in 0..<Int(count) {
+        try visit(page.integer(at: node.data.lowerBound + 8 + 8 * index))
+      }
+      return
     }
     let number: UInt64 = page.integer(at: node.data.lowerBound)
     var run = PageBytes(count: file.pageByteCount)
     guard try file.read(number, into: &run), run.pageNumber == number, run.flags == .overflow
     else { throw damaged(number, "no overflow page") }
-    return run.integer(at: PageLayout.headerByteCount + offset)
+    let count: UInt64 = run.integer(at: PageLayout.headerByteCount)
+    guard count < UInt64(node.valueByteCount / 8) else {
+      throw damaged(number, "a list of \(count)")
+    }
+    // Only the first page of a run has a header, so the numbers go on where the page ends.
+    var position = PageLayout.headerByteCount
+    var next = number
+    for _ in 0..<count {
+      position += 8
+      if position == file.pageByteCount {
+        next += 1
+        position = 0
+        guard try file.read(next, into: &run) else { throw damaged(next, "behind the file's end") }
+      }
+      try visit(run.integer(at: position))
+    }
   }
 
   private func damaged(_ page: UInt64, _ what: String) -> LMDBError {
