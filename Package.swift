@@ -98,7 +98,9 @@ for target in package.targets where target.type != .system {
   ]
   // `LMDB` lends values that the compiler keeps inside their transaction; clients need no flag.
   if target.name == "LMDB" {
-    settings += [.enableExperimentalFeature("Lifetimes"), .strictMemorySafety()]
+    settings += [.enableExperimentalFeature("Lifetimes"),
+      .enableExperimentalFeature("SuppressedAssociatedTypes"), .strictMemorySafety(),
+    ]
   }
   // A pass runs where its caller runs, so that an apply closure needs no `Sendable`.
   if target.name == "ProfileSync" {

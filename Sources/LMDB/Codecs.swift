@@ -6,9 +6,26 @@ public protocol KeyCodec: Sendable {
   associatedtype Key
   /// Appends the key's bytes, 1 to 511 in all.
   static func encode(_ key: Key, into buffer: inout KeyBuffer)
+  /// Lends the key's bytes to `body`. By default from a ``KeyBuffer``; a codec whose bytes exist
+  /// already lends those and saves a copy.
+  static func withEncodedKey<R, E: Error>(
+    _ key: Key, _ body: (RawSpan) throws(E) -> R
+  ) throws(E) -> R
   /// Reads a stored key.
   /// - Throws: `badForm` when the bytes are no such key.
   static func decode(_ bytes: RawSpan) throws(LMDBError) -> Key
+}
+
+extension KeyCodec {
+  /// Encodes into a buffer on the stack and lends that.
+  @inlinable
+  public static func withEncodedKey<R, E: Error>(
+    _ key: Key, _ body: (RawSpan) throws(E) -> R
+  ) throws(E) -> R {
+    var buffer = KeyBuffer()
+    encode(key, into: &buffer)
+    return try body(buffer.bytes)
+  }
 }
 
 /// How a table's values become bytes.
@@ -24,105 +41,28 @@ public protocol ValueCodec: Sendable {
   static func decode(_ bytes: RawSpan) throws(LMDBError) -> Value
 }
 
-/// A key under construction, on the stack; at most 511 bytes, LMDB's limit.
-public struct KeyBuffer {
-  /// The longest key that LMDB stores. Corresponds to `mdb_env_get_maxkeysize`.
-  public static let byteCountMax = 511
-
-  private var storage = InlineArray<512, UInt8>(repeating: 0)
-  /// How many bytes were appended; more than 511 is refused by the call that uses the key.
-  public private(set) var byteCount = 0
-
-  /// An empty key.
-  public init() {}
-
-  /// Appends bytes.
-  public mutating func append(_ bytes: [UInt8]) {
-    append(unsafe bytes.span.bytes)
-  }
-
-  /// Appends bytes.
-  public mutating func append(_ bytes: RawSpan) {
-    let room = Self.byteCountMax - min(byteCount, Self.byteCountMax)
-    let count = min(bytes.byteCount, room)
-    if count > 0 {
-      let start = byteCount
-      var target = storage.mutableSpan
-      // SAFETY: `count` is at most the room behind `start`, and at most what the span has.
-      unsafe target.withUnsafeMutableBytes { target in
-        unsafe bytes.withUnsafeBytes { source in
-          unsafe UnsafeMutableRawBufferPointer(rebasing: target[start..<start + count])
-            .copyMemory(from: UnsafeRawBufferPointer(rebasing: source[0..<count]))
-        }
-      }
-    }
-    byteCount += bytes.byteCount
-  }
-
-  /// Appends one byte.
-  public mutating func append(_ byte: UInt8) {
-    if byteCount < Self.byteCountMax { storage[byteCount] = byte }
-    byteCount += 1
-  }
-
-  /// Appends an unsigned integer, big-endian, so that byte order is number order.
-  public mutating func append(bigEndian value: UInt64) {
-    let bytes: InlineArray<1, UInt64> = [value.bigEndian]
-    append(unsafe bytes.span.bytes)
-  }
-
-  /// Appends an unsigned integer, big-endian, so that byte order is number order.
-  public mutating func append(bigEndian value: UInt16) {
-    append(UInt8(truncatingIfNeeded: value >> 8))
-    append(UInt8(truncatingIfNeeded: value))
-  }
-
-  /// Appends a UUID's 16 bytes.
-  public mutating func append(_ uuid: UUID) {
-    let bytes: InlineArray<1, uuid_t> = [uuid.uuid]
-    append(unsafe bytes.span.bytes)
-  }
-
-  var bytes: RawSpan {
-    @_lifetime(borrow self)
-    get { unsafe storage.span.bytes.extracting(0..<min(byteCount, Self.byteCountMax)) }
-  }
+/// A value codec that can also lend a view of the stored bytes, which copies nothing.
+///
+/// A view lives as long as the bytes it was made of; the compiler keeps it within the transaction.
+/// ``Transaction/view(of:in:)`` gives one.
+public protocol BorrowingValueCodec: ValueCodec {
+  /// What reads the stored bytes in place.
+  associatedtype View: ~Escapable
+  /// Makes the view.
+  /// - Throws: `badForm` when the bytes are no such value.
+  @_lifetime(copy bytes)
+  static func view(_ bytes: RawSpan) throws(LMDBError) -> View
 }
 
-extension RawSpan {
-  /// A copy of the bytes.
-  public func copiedBytes() -> [UInt8] {
-    // SAFETY: the buffer is read within the closure only.
-    unsafe withUnsafeBytes { unsafe Array($0) }
-  }
-
-  /// A copy of the bytes.
-  public func copiedData() -> Data {
-    // SAFETY: the buffer is read within the closure only.
-    unsafe withUnsafeBytes { unsafe Data($0) }
-  }
-
-  /// The unsigned integer stored big-endian at an offset.
-  /// - Precondition: it lies within the span.
-  public func loadBigEndian<T: FixedWidthInteger & BitwiseCopyable>(
-    _ type: T.Type = T.self, at offset: Int = 0
-  ) -> T {
-    // SAFETY: any bit pattern is an integer; the span's own check holds the bounds.
-    T(bigEndian: unsafe unsafeLoadUnaligned(fromByteOffset: offset, as: type))
-  }
-
-  /// The UUID stored at an offset.
-  /// - Precondition: 16 bytes lie within the span.
-  public func loadUUID(at offset: Int = 0) -> UUID {
-    // SAFETY: any 16 bytes are a UUID; the span's own check holds the bounds.
-    UUID(uuid: unsafe unsafeLoadUnaligned(fromByteOffset: offset, as: uuid_t.self))
-  }
-}
-
-/// Bytes as they are, copied on reading.
-public enum BytesCodec: KeyCodec, ValueCodec {
+/// Bytes as they are, copied on reading; a view lends them.
+public enum BytesCodec: KeyCodec, BorrowingValueCodec {
   /// Appends the bytes.
   public static func encode(_ key: [UInt8], into buffer: inout KeyBuffer) { buffer.append(key) }
+  /// Lends the bytes as they are.
+  @inlinable
+  public static func withEncodedKey<R, E: Error>(
+    _ key: [UInt8], _ body: (RawSpan) throws(E) -> R
+  ) throws(E) -> R { try body(unsafe key.span.bytes) }
   /// Lends the bytes.
   @inlinable
   public static func withEncoded<R>(
@@ -130,10 +70,18 @@ public enum BytesCodec: KeyCodec, ValueCodec {
   ) throws(LMDBError) -> R { try body(unsafe value.span.bytes) }
   /// Copies the bytes.
   public static func decode(_ bytes: RawSpan) throws(LMDBError) -> [UInt8] { bytes.copiedBytes() }
+  /// Lends the stored bytes.
+  @inlinable
+  @_lifetime(copy bytes)
+  public static func view(_ bytes: RawSpan) throws(LMDBError) -> RawSpan { bytes }
 }
 
-/// `Data` as it is, copied on reading.
-public enum DataCodec: ValueCodec {
+/// `Data` as it is, copied on reading; a view lends its bytes.
+public enum DataCodec: KeyCodec, BorrowingValueCodec {
+  /// Appends the bytes.
+  public static func encode(_ key: Data, into buffer: inout KeyBuffer) {
+    buffer.append(unsafe key.span.bytes)
+  }
   /// Lends the bytes.
   @inlinable
   public static func withEncoded<R>(
@@ -141,19 +89,23 @@ public enum DataCodec: ValueCodec {
   ) throws(LMDBError) -> R { try body(unsafe value.span.bytes) }
   /// Copies the bytes.
   public static func decode(_ bytes: RawSpan) throws(LMDBError) -> Data { bytes.copiedData() }
+  /// Lends the stored bytes.
+  @inlinable
+  @_lifetime(copy bytes)
+  public static func view(_ bytes: RawSpan) throws(LMDBError) -> RawSpan { bytes }
 }
 
 /// Text as its UTF-8 bytes; the order is that of the bytes, not of a language.
 public enum TextCodec: KeyCodec, ValueCodec {
   /// Appends the UTF-8 bytes.
   public static func encode(_ key: String, into buffer: inout KeyBuffer) {
-    buffer.append(Array(key.utf8))
+    buffer.append(unsafe key.utf8.span.bytes)
   }
   /// Lends the UTF-8 bytes.
   @inlinable
   public static func withEncoded<R>(
     _ value: String, _ body: (RawSpan) throws(LMDBError) -> R
-  ) throws(LMDBError) -> R { try body(unsafe Array(value.utf8).span.bytes) }
+  ) throws(LMDBError) -> R { try body(unsafe value.utf8.span.bytes) }
   /// Copies the text.
   /// - Throws: `badForm` when the bytes are not UTF-8.
   public static func decode(_ bytes: RawSpan) throws(LMDBError) -> String {
@@ -161,50 +113,5 @@ public enum TextCodec: KeyCodec, ValueCodec {
       throw LMDBError(.badForm, operation: "decode", detail: "stored text is not UTF-8")
     }
     return text
-  }
-}
-
-/// An unsigned 64-bit integer, 8 bytes big-endian: byte order is number order.
-public enum UInt64Codec: KeyCodec, ValueCodec {
-  /// Appends 8 bytes.
-  public static func encode(_ key: UInt64, into buffer: inout KeyBuffer) {
-    buffer.append(bigEndian: key)
-  }
-  /// Lends 8 bytes.
-  @inlinable
-  public static func withEncoded<R>(
-    _ value: UInt64, _ body: (RawSpan) throws(LMDBError) -> R
-  ) throws(LMDBError) -> R {
-    let bytes: InlineArray<1, UInt64> = [value.bigEndian]
-    return try body(unsafe bytes.span.bytes)
-  }
-  /// Reads 8 bytes.
-  public static func decode(_ bytes: RawSpan) throws(LMDBError) -> UInt64 {
-    guard bytes.byteCount == 8 else {
-      throw LMDBError(
-        .badForm, operation: "decode", detail: "an integer of \(bytes.byteCount) bytes")
-    }
-    return bytes.loadBigEndian()
-  }
-}
-
-/// A UUID, its 16 bytes.
-public enum UUIDCodec: KeyCodec, ValueCodec {
-  /// Appends 16 bytes.
-  public static func encode(_ key: UUID, into buffer: inout KeyBuffer) { buffer.append(key) }
-  /// Lends 16 bytes.
-  @inlinable
-  public static func withEncoded<R>(
-    _ value: UUID, _ body: (RawSpan) throws(LMDBError) -> R
-  ) throws(LMDBError) -> R {
-    let bytes: InlineArray<1, uuid_t> = [value.uuid]
-    return try body(unsafe bytes.span.bytes)
-  }
-  /// Reads 16 bytes.
-  public static func decode(_ bytes: RawSpan) throws(LMDBError) -> UUID {
-    guard bytes.byteCount == 16 else {
-      throw LMDBError(.badForm, operation: "decode", detail: "a UUID of \(bytes.byteCount) bytes")
-    }
-    return bytes.loadUUID()
   }
 }

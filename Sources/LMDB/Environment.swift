@@ -24,10 +24,16 @@ import Synchronization
   let gate = ReaderGate()
   let queue = DispatchQueue(label: "holdfast.lmdb.writer")
   let pending = Mutex(PendingWrites())
-  private let tables = Mutex<[String: UInt32]>([:])
+  private let tables = Mutex<[String: OpenTable]>([:])
   private let idleReaders = IdleReaders()
   private let flags = Mutex(Flags())
   private let forkGeneration = ForkGeneration.current
+
+  /// A table's number in this process, and its flags in the file.
+  private struct OpenTable {
+    var handle: UInt32
+    var flags: UInt32
+  }
 
   private struct Flags {
     var isClosed = false
@@ -321,29 +327,45 @@ extension Environment {
   public func table<K, V>(
     _ name: String, key: K.Type, value: V.Type
   ) throws -> Table<K, V> {
-    if let known = tables.withLock({ $0[name] }) {
-      return Table(base: TableBase(name: name, handle: known, environment: number))
+    Table(base: try tableBase(name, hasDuplicates: false, hasFixedSize: false))
+  }
+
+  /// The table of that name and kind.
+  /// - Throws: `incompatible` when it is of another kind; see ``table(_:key:value:)``.
+  func tableBase(
+    _ name: String, hasDuplicates: Bool, hasFixedSize: Bool
+  ) throws -> TableBase {
+    let flags =
+      (hasDuplicates ? UInt32(MDB_DUPSORT) : 0) | (hasFixedSize ? UInt32(MDB_DUPFIXED) : 0)
+    func base(_ known: OpenTable) throws(LMDBError) -> TableBase {
+      guard known.flags == flags else {
+        throw LMDBError(
+          .incompatible, operation: "mdb_dbi_open", path: path, table: name,
+          detail: "it has flags \(known.flags), not \(flags)")
+      }
+      return TableBase(
+        name: name, handle: known.handle, environment: number, hasDuplicates: hasDuplicates)
     }
+    if let known = tables.withLock({ $0[name] }) { return try base(known) }
     let thread = ThreadState.current
     precondition(
       !thread.isWriting(self) && !thread.isReading(self),
       "LMDB: open table \(name) before the transaction that uses it (\(path))")
-    let opened: UInt32
+    let opened: OpenTable
     if configuration.access == .read {
       // Handles may be opened by one transaction of a process at a time: the queue sees to it.
       opened = try queue.sync { try openExistingTable(name) }
     } else {
       opened = try writeBlocking { transaction in
-        try openTable(name, transaction.core, UInt32(MDB_CREATE))
+        try openTable(name, transaction.core, UInt32(MDB_CREATE) | flags)
       }
     }
     tables.withLock { $0[name] = opened }
-    return Table(
-      base: TableBase(name: name, handle: opened, environment: number))
+    return try base(opened)
   }
 
   /// A handle opened by a read transaction lives on only if that transaction is committed.
-  private func openExistingTable(_ name: String) throws(LMDBError) -> UInt32 {
+  private func openExistingTable(_ name: String) throws(LMDBError) -> OpenTable {
     let reader = unsafe try enterAsReader(isNested: false, isOnQueue: true)
     defer { gate.leave() }
     do {
@@ -359,7 +381,7 @@ extension Environment {
 
   private func openTable(
     _ name: String, _ core: TransactionCore, _ flags: UInt32
-  ) throws(LMDBError) -> UInt32 {
+  ) throws(LMDBError) -> OpenTable {
     var table: MDB_dbi = 0
     let result = unsafe mdb_dbi_open(core.handle, name, flags, &table)
     if result == MDB_NOTFOUND {
@@ -367,7 +389,10 @@ extension Environment {
         .tableMissing, rawCode: result, operation: "mdb_dbi_open", path: path, table: name)
     }
     try check(result, "mdb_dbi_open", name)
-    return table
+    // LMDB opens an existing table of another kind without a word.
+    var found: UInt32 = 0
+    try check(unsafe mdb_dbi_flags(core.handle, table, &found), "mdb_dbi_flags", name)
+    return OpenTable(handle: table, flags: found)
   }
 
   /// The names of all tables, in byte order. Corresponds to reading the unnamed database.

@@ -16,26 +16,6 @@ struct TableBase: Sendable {
   @usableFromInline let name: String
   let handle: UInt32
   let environment: UInt64
+  /// One key may have several values there (`MDB_DUPSORT`).
+  var hasDuplicates = false
 }
-
-/// Which keys a scan visits, in the order of their bytes.
-public enum KeyRange<Key> {
-  /// Every key.
-  case all
-  /// That key and all behind it.
-  case from(Key)
-  /// All keys behind that one.
-  case after(Key)
-  /// From the first key up to and with the last.
-  case through(Key, Key)
-  /// Every key whose bytes begin with that key's bytes.
-  case prefix(Key)
-}
-
-/// Whether a scan goes on.
-public enum ScanStep: Sendable {
-  case next
-  case stop
-}
-
-extension KeyRange: Sendable where Key: Sendable {}

@@ -15,14 +15,27 @@ public protocol Transaction: ~Copyable {
 /// The C handle of a transaction and the environment it belongs to; opaque outside this module.
 @safe public struct TransactionCore {
   let handle: OpaquePointer
-  @usableFromInline let environment: Environment
+  // SAFETY: who lends the transaction holds its environment; counting here would cost two atomic
+  // operations for each read.
+  @usableFromInline unowned(unsafe) let environment: Environment
+  /// Whether its pages lie in the map: a write transaction's own pages lie elsewhere.
+  let isReading: Bool
+
+  init(handle: OpaquePointer, environment: Environment, isReading: Bool = false) {
+    unsafe self.handle = handle
+    unsafe self.environment = environment
+    self.isReading = isReading
+  }
 }
 
 /// One snapshot, read only. See ``Environment/read(_:)``.
 public struct ReadTransaction: ~Copyable, Transaction {
   /// The C handle, for this module only.
   public let core: TransactionCore
-  init(_ core: TransactionCore) { self.core = core }
+  init(_ core: TransactionCore) {
+    self.core = unsafe TransactionCore(
+      handle: core.handle, environment: core.environment, isReading: true)
+  }
 }
 
 extension Transaction where Self: ~Copyable {
@@ -38,9 +51,10 @@ extension Transaction where Self: ~Copyable {
   public borrowing func bytes<K, V>(
     of key: K.Key, in table: Table<K, V>
   ) throws(LMDBError) -> RawSpan? {
-    var buffer = KeyBuffer()
-    K.encode(key, into: &buffer)
-    guard let found = unsafe try core.lookUp(buffer, in: table.base) else { return nil }
+    let found = unsafe try K.withEncodedKey(key) { (bytes) throws(LMDBError) in
+      unsafe try core.lookUp(bytes, in: table.base)
+    }
+    guard let found = unsafe found else { return nil }
     // SAFETY: LMDB keeps the value until the transaction ends or, in a write transaction, until
     // the next write; both need exclusive access to `self`, which the borrow forbids.
     let span = unsafe found.bytes
@@ -57,37 +71,56 @@ extension Transaction where Self: ~Copyable {
     return try V.decode(bytes)
   }
 
+  /// A view of the value of a key, which reads the stored bytes in place; nil if the key is not
+  /// there.
+  /// - Throws: `badKeySize`; `badForm` from the codec; what LMDB reports.
+  /// - Cost: as ``bytes(of:in:)``; nothing is copied.
+  @inlinable
+  @_lifetime(borrow self)
+  public borrowing func view<K, V: BorrowingValueCodec>(
+    of key: K.Key, in table: Table<K, V>
+  ) throws(LMDBError) -> V.View? {
+    guard let bytes = try bytes(of: key, in: table) else { return nil }
+    let view = try V.view(bytes)
+    // SAFETY: the view lives in `bytes`, which borrow `self`.
+    return unsafe _overrideLifetime(view, borrowing: self)
+  }
+
   /// Whether a key is there.
   @inlinable
   public borrowing func contains<K, V>(
     _ key: K.Key, in table: Table<K, V>
   ) throws(LMDBError) -> Bool {
-    var buffer = KeyBuffer()
-    K.encode(key, into: &buffer)
-    return unsafe try core.lookUp(buffer, in: table.base) != nil
+    try K.withEncodedKey(key) { (bytes) throws(LMDBError) in
+      unsafe try core.lookUp(bytes, in: table.base) != nil
+    }
   }
 
   /// How many entries a table has. Constant cost. Corresponds to `mdb_stat`.
   public borrowing func count<K, V>(of table: Table<K, V>) throws(LMDBError) -> Int {
-    core.environment.requireOwn(table.base)
-    var numbers = MDB_stat()
-    try core.environment.check(
-      unsafe mdb_stat(core.handle, table.base.handle, &numbers), "mdb_stat", table.name)
-    return Int(numbers.ms_entries)
+    try core.count(of: table.base)
   }
 
   /// Lends each entry of a range to `body`, in key order or backwards, until it says `.stop`.
   ///
   /// The spans end with each call of `body`. A read error is thrown; it never ends the scan as if
   /// there were no more entries.
+  /// - Parameters:
+  ///   - limit: the most entries to visit; all by default.
+  ///   - prefetch: whether memory is asked for ahead of the scan; see ``ScanPrefetch``.
   /// - Throws: what LMDB reports, and what `body` throws.
-  /// - Cost: one search, then one step per entry. Corresponds to `mdb_cursor_get`.
+  /// - Cost: one search, then one step per entry; nothing is allocated per entry. Corresponds to
+  ///   `mdb_cursor_get`.
   @inlinable
   public borrowing func scan<K, V>(
     _ table: Table<K, V>, _ range: KeyRange<K.Key> = .all, reversed: Bool = false,
+    limit: Int = .max, prefetch: ScanPrefetch = .none,
     _ body: (_ key: RawSpan, _ value: RawSpan) throws -> ScanStep
   ) throws {
-    try core.scan(table.base, Bounds(range, codec: K.self), reversed: reversed, body)
+    try range.withEdges(K.self) { edges in
+      try core.scan(
+        table.base, edges, reversed: reversed, limit: limit, prefetch: prefetch, body)
+    }
   }
 
   /// The first key of a range, or the last with `reversed`; nil if there is none.
@@ -96,7 +129,7 @@ extension Transaction where Self: ~Copyable {
     in table: Table<K, V>, _ range: KeyRange<K.Key> = .all, reversed: Bool = false
   ) throws -> K.Key? {
     var found: K.Key?
-    try scan(table, range, reversed: reversed) { key, _ in
+    try scan(table, range, reversed: reversed, limit: 1) { key, _ in
       found = try K.decode(key)
       return .stop
     }
@@ -105,54 +138,41 @@ extension Transaction where Self: ~Copyable {
 }
 
 extension TransactionCore {
-  @usableFromInline
-  func scan(
-    _ table: TableBase, _ bounds: Bounds, reversed: Bool,
-    _ body: (_ key: RawSpan, _ value: RawSpan) throws -> ScanStep
-  ) throws {
-    environment.requireOwn(table)
-    try bounds.check(environment, table.name)
-    var cursor: OpaquePointer?
+  func count(of table: TableBase) throws(LMDBError) -> Int {
+    unsafe environment.requireOwn(table)
+    var numbers = MDB_stat()
     try unsafe environment.check(
-      mdb_cursor_open(handle, table.handle, &cursor), "mdb_cursor_open", table.name)
-    defer { unsafe mdb_cursor_close(cursor) }
-    var key = unsafe MDB_val()
-    var value = unsafe MDB_val()
-    var isThere = unsafe try bounds.place(
-      cursor, &key, &value, reversed: reversed, environment, table.name)
-    while isThere {
-      // SAFETY: both values stay until the cursor moves, which happens after `body` returned.
-      let keySpan = unsafe UnsafeRawBufferPointer(start: key.mv_data, count: key.mv_size).bytes
-      let valueSpan = unsafe UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
-        .bytes
-      guard bounds.contains(keySpan, reversed: reversed) else { return }
-      guard try body(keySpan, valueSpan) == .next else { return }
-      let result = unsafe mdb_cursor_get(cursor, &key, &value, reversed ? MDB_PREV : MDB_NEXT)
-      isThere = try environment.checkFound(result, "mdb_cursor_get", table.name)
-    }
+      mdb_stat(handle, table.handle, &numbers), "mdb_stat", table.name)
+    return Int(numbers.ms_entries)
   }
 
   /// The stored bytes of a key; they live as long as LMDB keeps them.
   @unsafe @usableFromInline
   func lookUp(
-    _ buffer: borrowing KeyBuffer, in table: TableBase
+    _ bytes: RawSpan, in table: TableBase
   ) throws(LMDBError) -> UnsafeRawBufferPointer? {
-    environment.requireOwn(table)
-    try environment.checkKey(buffer, "mdb_get", table.name)
+    unsafe environment.requireOwn(table)
+    unsafe try environment.checkKey(byteCount: bytes.byteCount, "mdb_get", table.name)
     var value = unsafe MDB_val()
-    let result = unsafe buffer.bytes.withUnsafeBytes { bytes in
+    let result = unsafe bytes.withUnsafeBytes { bytes in
       var key = unsafe MDB_val(bytes)
       return unsafe mdb_get(handle, table.handle, &key, &value)
     }
-    guard try environment.checkFound(result, "mdb_get", table.name) else { return nil }
+    guard unsafe try environment.checkFound(result, "mdb_get", table.name) else { return nil }
     return unsafe UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
   }
 }
 
 extension MDB_val {
   /// LMDB reads through the pointer and does not write.
+  @inline(__always)
   init(_ bytes: UnsafeRawBufferPointer) {
     unsafe self.init(
       mv_size: bytes.count, mv_data: UnsafeMutableRawPointer(mutating: bytes.baseAddress))
+  }
+
+  /// The bytes that LMDB lent.
+  @unsafe var lent: UnsafeRawBufferPointer {
+    @inline(__always) get { unsafe UnsafeRawBufferPointer(start: mv_data, count: mv_size) }
   }
 }

@@ -7,6 +7,8 @@ public struct WriteTransaction: ~Copyable, Transaction {
   /// The C handle, for this module only.
   public let core: TransactionCore
   let context: WriteContext
+  /// The cursors that stores go through, of the first tables that got more than one.
+  private var cursors = InlineArray<4, StoreCursor>(repeating: StoreCursor())
 
   init(_ core: TransactionCore, _ context: WriteContext) {
     self.core = core
@@ -33,9 +35,25 @@ public struct WriteTransaction: ~Copyable, Transaction {
   public mutating func put<K, V>(
     bytes: RawSpan, for key: K.Key, in table: Table<K, V>
   ) throws(LMDBError) {
-    var buffer = KeyBuffer()
-    K.encode(key, into: &buffer)
-    _ = try store(bytes, for: buffer, in: table.base, .replace)
+    _ = try K.withEncodedKey(key) { (key) throws(LMDBError) in
+      try store(bytes, for: key, in: table.base, .replace)
+    }
+  }
+
+  /// Makes room for a value of known size and has `body` fill it in place: nothing is copied.
+  ///
+  /// What `body` leaves unfilled is zero.
+  /// - Parameter byteCount: the value's size in bytes, 0 to 1 GiB.
+  /// - Throws: as ``put(_:for:in:)``; `body` was not called then.
+  /// - Cost: as ``put(_:for:in:)`` without the copy. Corresponds to `MDB_RESERVE`.
+  @inlinable
+  public mutating func put<K, V>(
+    byteCount: Int, for key: K.Key, in table: Table<K, V>,
+    _ body: (inout OutputRawSpan) -> Void
+  ) throws(LMDBError) {
+    try K.withEncodedKey(key) { (key) throws(LMDBError) in
+      try reserve(byteCount, for: key, in: table.base, body)
+    }
   }
 
   /// Stores a value unless the key is there.
@@ -54,7 +72,7 @@ public struct WriteTransaction: ~Copyable, Transaction {
     _ value: V.Value, for key: K.Key, in table: Table<K, V>
   ) throws(LMDBError) {
     guard try store(value, for: key, in: table, .append) else {
-      throw LMDBError(
+      throw unsafe LMDBError(
         .keyExists, operation: "mdb_put", path: core.environment.path, table: table.name,
         detail: "appended out of order")
     }
@@ -67,9 +85,9 @@ public struct WriteTransaction: ~Copyable, Transaction {
   public mutating func delete<K, V>(
     _ key: K.Key, in table: Table<K, V>
   ) throws(LMDBError) -> Bool {
-    var buffer = KeyBuffer()
-    K.encode(key, into: &buffer)
-    return try delete(buffer, in: table.base)
+    try K.withEncodedKey(key) { (key) throws(LMDBError) in
+      try delete(key, in: table.base)
+    }
   }
 
   /// Removes every entry of a range.
@@ -78,14 +96,35 @@ public struct WriteTransaction: ~Copyable, Transaction {
   @discardableResult
   public mutating func deleteAll<K, V>(
     in table: Table<K, V>, _ range: KeyRange<K.Key>
-  ) throws(LMDBError) -> Int {
-    try deleteAll(in: table.base, Bounds(range, codec: K.self))
+  ) throws -> Int {
+    try deleteAll(in: table, range) { _, _ in true }
+  }
+
+  /// Removes every entry of a range that `isUnwanted` says yes to: deletes while it iterates.
+  ///
+  /// - Returns: how many there were.
+  /// - Throws: what LMDB reports and what `isUnwanted` throws; what was removed before stays removed
+  ///   within this transaction.
+  /// - Cost: one search, one step per entry. Corresponds to `mdb_cursor_del`.
+  @inlinable
+  @discardableResult
+  public mutating func deleteAll<K, V>(
+    in table: Table<K, V>, _ range: KeyRange<K.Key> = .all,
+    where isUnwanted: (_ key: RawSpan, _ value: RawSpan) throws -> Bool
+  ) throws -> Int {
+    try range.withEdges(K.self) { edges in
+      try deleteAll(in: table.base, edges, isUnwanted)
+    }
   }
 
   /// Removes every entry of a table; the table stays. Corresponds to `mdb_drop`.
   public mutating func deleteAll<K, V>(in table: Table<K, V>) throws(LMDBError) {
-    core.environment.requireOwn(table.base)
-    try check(unsafe mdb_drop(core.handle, table.base.handle, 0), "mdb_drop", table.name)
+    try drop(table.base)
+  }
+
+  mutating func drop(_ table: TableBase) throws(LMDBError) {
+    unsafe core.environment.requireOwn(table)
+    try check(unsafe mdb_drop(core.handle, table.handle, 0), "mdb_drop", table.name)
   }
 
   /// What a store does with a key that is there.
@@ -94,43 +133,37 @@ public struct WriteTransaction: ~Copyable, Transaction {
     case replace
     case keep
     case append
+    /// Adds to a key's values, unless this one is among them.
+    case unlessPaired
   }
 
   @inlinable
   mutating func store<K, V>(
     _ value: V.Value, for key: K.Key, in table: Table<K, V>, _ mode: StoreMode
   ) throws(LMDBError) -> Bool {
-    var buffer = KeyBuffer()
-    K.encode(key, into: &buffer)
-    return try V.withEncoded(value) { (bytes) throws(LMDBError) in
-      try store(bytes, for: buffer, in: table.base, mode)
+    try K.withEncodedKey(key) { (key) throws(LMDBError) in
+      try V.withEncoded(value) { (bytes) throws(LMDBError) in
+        try store(bytes, for: key, in: table.base, mode)
+      }
     }
   }
 
   /// - Returns: whether it was stored.
   @usableFromInline
   mutating func store(
-    _ bytes: RawSpan, for buffer: borrowing KeyBuffer, in table: TableBase, _ mode: StoreMode
+    _ bytes: RawSpan, for key: RawSpan, in table: TableBase, _ mode: StoreMode
   ) throws(LMDBError) -> Bool {
-    core.environment.requireOwn(table)
-    guard bytes.byteCount <= Self.valueByteCountMax else {
-      throw LMDBError(
-        .valueTooLarge, operation: "mdb_put", path: core.environment.path, table: table.name,
-        detail: "\(bytes.byteCount) bytes")
-    }
-    try core.environment.checkKey(buffer, "mdb_put", table.name)
+    try checkStore(bytes.byteCount, key, table)
     let flags: Int32 =
       switch mode {
       case .replace: 0
       case .keep: MDB_NOOVERWRITE
       case .append: MDB_APPEND
+      case .unlessPaired: MDB_NODUPDATA
       }
-    let result = unsafe buffer.bytes.withUnsafeBytes { keyBytes in
-      unsafe bytes.withUnsafeBytes { valueBytes in
-        var key = unsafe MDB_val(keyBytes)
-        var value = unsafe MDB_val(valueBytes)
-        return unsafe mdb_put(core.handle, table.handle, &key, &value, UInt32(flags))
-      }
+    let result = unsafe bytes.withUnsafeBytes { bytes in
+      var value = unsafe MDB_val(bytes)
+      return unsafe store(&value, for: key, in: table, flags)
     }
     if result == MDB_KEYEXIST { return false }
     try check(result, "mdb_put", table.name)
@@ -138,12 +171,75 @@ public struct WriteTransaction: ~Copyable, Transaction {
   }
 
   @usableFromInline
-  mutating func delete(
-    _ buffer: borrowing KeyBuffer, in table: TableBase
-  ) throws(LMDBError) -> Bool {
-    core.environment.requireOwn(table)
-    try core.environment.checkKey(buffer, "mdb_del", table.name)
-    let result = unsafe buffer.bytes.withUnsafeBytes { bytes in
+  mutating func reserve(
+    _ byteCount: Int, for key: RawSpan, in table: TableBase,
+    _ body: (inout OutputRawSpan) -> Void
+  ) throws(LMDBError) {
+    precondition(byteCount >= 0, "LMDB: a value of \(byteCount) bytes")
+    try checkStore(byteCount, key, table)
+    var value = unsafe MDB_val(mv_size: byteCount, mv_data: nil)
+    try check(unsafe store(&value, for: key, in: table, MDB_RESERVE), "mdb_put", table.name)
+    // SAFETY: LMDB answers with that many bytes of a page of this transaction, which stay there
+    // until its next write; `body` cannot write, since `self` is in use.
+    let room = unsafe UnsafeMutableRawBufferPointer(start: value.mv_data, count: byteCount)
+    var output = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
+    body(&output)
+    let filled = unsafe output.finalize(for: room)
+    // The page came from the heap: what lay there must not reach the disk.
+    for offset in filled..<byteCount { unsafe room[offset] = 0 }
+  }
+
+  private func checkStore(
+    _ byteCount: Int, _ key: RawSpan, _ table: TableBase
+  ) throws(LMDBError) {
+    unsafe core.environment.requireOwn(table)
+    guard byteCount <= Self.valueByteCountMax else {
+      throw unsafe LMDBError(
+        .valueTooLarge, operation: "mdb_put", path: core.environment.path, table: table.name,
+        detail: "\(byteCount) bytes")
+    }
+    unsafe try core.environment.checkKey(byteCount: key.byteCount, "mdb_put", table.name)
+  }
+
+  /// Stores through the table's cursor, which remembers where it stands: the next key of a batch is
+  /// mostly near by. The first store of a table has none yet, since opening one costs more than it
+  /// saves.
+  @unsafe private mutating func store(
+    _ value: inout MDB_val, for key: RawSpan, in table: TableBase, _ flags: Int32
+  ) -> Int32 {
+    let cursor = unsafe cursor(for: table.handle)
+    return unsafe key.withUnsafeBytes { bytes in
+      var key = unsafe MDB_val(bytes)
+      guard let cursor = unsafe cursor else {
+        return unsafe mdb_put(core.handle, table.handle, &key, &value, UInt32(flags))
+      }
+      return unsafe mdb_cursor_put(cursor, &key, &value, UInt32(flags))
+    }
+  }
+
+  /// The cursor for stores in a table, from its second store on. LMDB ends it with the transaction.
+  @unsafe private mutating func cursor(for handle: UInt32) -> OpaquePointer? {
+    for index in cursors.indices {
+      if cursors[index].table == handle {
+        if let cursor = unsafe cursors[index].cursor { return unsafe cursor }
+        var opened: OpaquePointer?
+        guard unsafe mdb_cursor_open(core.handle, handle, &opened) == 0 else { return nil }
+        unsafe cursors[index].cursor = opened
+        return unsafe opened
+      }
+      if cursors[index].table == 0 {
+        cursors[index].table = handle
+        return nil
+      }
+    }
+    return nil
+  }
+
+  @usableFromInline
+  mutating func delete(_ key: RawSpan, in table: TableBase) throws(LMDBError) -> Bool {
+    unsafe core.environment.requireOwn(table)
+    unsafe try core.environment.checkKey(byteCount: key.byteCount, "mdb_del", table.name)
+    let result = unsafe key.withUnsafeBytes { bytes in
       var key = unsafe MDB_val(bytes)
       return unsafe mdb_del(core.handle, table.handle, &key, nil)
     }
@@ -153,38 +249,52 @@ public struct WriteTransaction: ~Copyable, Transaction {
   }
 
   @usableFromInline
-  mutating func deleteAll(in table: TableBase, _ bounds: Bounds) throws(LMDBError) -> Int {
-    core.environment.requireOwn(table)
-    try bounds.check(core.environment, table.name)
-    var cursor: OpaquePointer?
+  mutating func deleteAll(
+    in table: TableBase, _ edges: borrowing Edges,
+    _ isUnwanted: (_ key: RawSpan, _ value: RawSpan) throws -> Bool
+  ) throws -> Int {
+    unsafe core.environment.requireOwn(table)
+    unsafe try edges.check(core.environment, table.name)
+    var opened: OpaquePointer?
     unsafe try check(
-      mdb_cursor_open(core.handle, table.handle, &cursor), "mdb_cursor_open", table.name)
+      mdb_cursor_open(core.handle, table.handle, &opened), "mdb_cursor_open", table.name)
+    let cursor = unsafe opened
     defer { unsafe mdb_cursor_close(cursor) }
     var key = unsafe MDB_val()
     var value = unsafe MDB_val()
     var count = 0
-    var isThere = unsafe try bounds.place(
-      cursor, &key, &value, reversed: false, core.environment, table.name)
-    while isThere {
-      let span = unsafe UnsafeRawBufferPointer(start: key.mv_data, count: key.mv_size).bytes
-      guard bounds.contains(span, reversed: false) else { break }
-      try check(unsafe mdb_cursor_del(cursor, 0), "mdb_cursor_del", table.name)
-      count += 1
+    var result = unsafe edges.place(
+      cursor, &key, &value, reversed: false, hasDuplicates: table.hasDuplicates)
+    while result == 0, unsafe edges.contains(key, reversed: false) {
+      // SAFETY: both stay until the cursor moves or deletes.
+      if unsafe try isUnwanted(key.lent.bytes, value.lent.bytes) {
+        try check(unsafe mdb_cursor_del(cursor, 0), "mdb_cursor_del", table.name)
+        count += 1
+      }
       // On 0.9.24 the next step after a delete lands on the entry that moved up.
-      let result = unsafe mdb_cursor_get(cursor, &key, &value, MDB_NEXT)
-      isThere = try core.environment.checkFound(result, "mdb_cursor_get", table.name)
+      result = unsafe mdb_cursor_get(cursor, &key, &value, MDB_NEXT)
+    }
+    guard result == MDB_NOTFOUND else {
+      try check(result, "mdb_cursor_get", table.name)
+      return count
     }
     return count
   }
 
-  private func check(
+  func check(
     _ result: Int32, _ operation: String, _ table: String
   ) throws(LMDBError) {
     // LMDB answers everything after a full map with BAD_TXN; the first answer is what counts, also
     // when the closure wraps or swallows it.
     if result == MDB_MAP_FULL { context.isMapFull = true }
-    try core.environment.check(result, operation, table)
+    unsafe try core.environment.check(result, operation, table)
   }
+}
+
+/// A table that this transaction stores in, and the cursor for it. LMDB numbers named tables from 2.
+@safe private struct StoreCursor {
+  var table: UInt32 = 0
+  var cursor: OpaquePointer?
 }
 
 /// What the environment must learn about a write closure, whatever the closure does with its errors.
