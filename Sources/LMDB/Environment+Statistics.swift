@@ -25,13 +25,7 @@ extension Environment {
   /// - Throws: `closed`, `broken`, `forked`.
   /// - Cost: two calls of LMDB, no disk. Corresponds to `mdb_env_info` and `mdb_env_stat`.
   public func statistics() throws(LMDBError) -> Statistics {
-    let thread = ThreadState.current
-    guard gate.enter(isNested: thread.isReading(self)) else {
-      throw LMDBError(.closed, operation: "statistics", path: path)
-    }
-    defer { gate.leave() }
-    try requireUsable("statistics")
-    return numbers()
+    try inside("statistics") { numbers() }
   }
 
   /// The same for callers that are inside the gate or on the writer's queue.

@@ -179,8 +179,8 @@ extension Environment {
     try requireUsable("write")
     let transaction = unsafe try beginWrite()
     let thread = ThreadState.current
-    thread.beginWriting(self)
-    defer { thread.endWriting() }
+    unsafe thread.enter(self)
+    defer { thread.leave() }
     let context = WriteContext()
     let value: R
     do {

@@ -25,7 +25,7 @@ final class EnvironmentRegistry: @unchecked Sendable {
   // SAFETY (@unchecked Sendable): `open` is read and written under `condition`.
   private let condition = NSCondition()
   private var open: [FileID: Entry] = [:]
-  private var forkGeneration = ForkGeneration.current
+  private var fork = ForkGeneration.current
 
   /// The open environment of that file, else the one that `make` opens.
   func environment(
@@ -33,10 +33,10 @@ final class EnvironmentRegistry: @unchecked Sendable {
   ) throws(LMDBError) -> Environment {
     condition.lock()
     defer { condition.unlock() }
-    if forkGeneration != ForkGeneration.current {
+    if !fork.isOurs {
       // What is in here belongs to the parent of this process.
       open = [:]
-      forkGeneration = ForkGeneration.current
+      fork = ForkGeneration.current
     }
     while let id = FileID(file: file), let entry = open[id] {
       if let environment = entry.environment, !environment.isClosed { return environment }

@@ -70,23 +70,15 @@ internal import CLMDB
 extension Environment {
   /// Begins a snapshot that is held outside the gate: nobody waits for it.
   @unsafe func beginHeldReader() throws(LMDBError) -> OpaquePointer {
-    let reader = unsafe try enterAsReader(
-      isNested: ThreadState.current.isReading(self), isOnQueue: false)
-    gate.leave()
-    return unsafe reader
+    let reader = try beginOwnReading(ThreadState.current, hasWriterTurn: false)
+    unsafe gate.leave(slot: reader.slot, keeping: nil)
+    return unsafe reader.core.handle
   }
 
   /// Ends it. After a close the handle died with the environment, and its slot with it.
   @unsafe func endHeldReader(_ reader: OpaquePointer) {
-    guard gate.enter(isNested: ThreadState.current.isReading(self)) else { return }
-    defer { gate.leave() }
-    do {
-      try requireUsable("snapshot")
-    } catch {
-      return
-    }
     // SAFETY: inside the gate and not closed, so the C environment is there. Ending a reader touches
     // its slot only, never the map that may have moved.
-    unsafe mdb_txn_abort(reader)
+    _ = inside { unsafe mdb_txn_abort(reader) }
   }
 }

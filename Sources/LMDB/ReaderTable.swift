@@ -27,28 +27,25 @@ extension Environment {
   /// - Throws: `closed`, `broken`, `forked`.
   /// - Cost: some microseconds per slot ever used. Corresponds to `mdb_reader_list`.
   public func readers() throws(LMDBError) -> [ReaderSlot] {
-    guard gate.enter(isNested: ThreadState.current.isReading(self)) else {
-      throw LMDBError(.closed, operation: "readers", path: path)
+    try inside("readers") { () throws(LMDBError) in
+      let lines = ReaderLines()
+      // SAFETY: the context lives through the call, and LMDB hands it to no other one.
+      let result = withExtendedLifetime(lines) {
+        unsafe mdb_reader_list(
+          handle,
+          { text, context in
+            guard let text = unsafe text, let context = unsafe context else { return -1 }
+            unsafe Unmanaged<ReaderLines>.fromOpaque(context).takeUnretainedValue()
+              .append(String(cString: text))
+            return 0
+          }, Unmanaged.passUnretained(lines).toOpaque())
+      }
+      guard result >= 0 else {
+        throw LMDBError(.other, rawCode: result, operation: "mdb_reader_list", path: path)
+      }
+      let last = numbers().lastTransaction
+      return lines.slots(lastTransaction: last)
     }
-    defer { gate.leave() }
-    try requireUsable("readers")
-    let lines = ReaderLines()
-    // SAFETY: the context lives through the call, and LMDB hands it to no other one.
-    let result = withExtendedLifetime(lines) {
-      unsafe mdb_reader_list(
-        handle,
-        { text, context in
-          guard let text = unsafe text, let context = unsafe context else { return -1 }
-          unsafe Unmanaged<ReaderLines>.fromOpaque(context).takeUnretainedValue()
-            .append(String(cString: text))
-          return 0
-        }, Unmanaged.passUnretained(lines).toOpaque())
-    }
-    guard result >= 0 else {
-      throw LMDBError(.other, rawCode: result, operation: "mdb_reader_list", path: path)
-    }
-    let last = numbers().lastTransaction
-    return lines.slots(lastTransaction: last)
   }
 
   /// Frees the slots of readers whose process has died without ending them, and with them the pages
@@ -59,14 +56,11 @@ extension Environment {
   /// - Cost: one file lock asked for per process in the table. Corresponds to `mdb_reader_check`.
   @discardableResult
   public func clearDeadReaders() throws(LMDBError) -> Int {
-    guard gate.enter(isNested: ThreadState.current.isReading(self)) else {
-      throw LMDBError(.closed, operation: "clearDeadReaders", path: path)
+    try inside("clearDeadReaders") { () throws(LMDBError) in
+      var dead: Int32 = 0
+      try check(unsafe mdb_reader_check(handle, &dead), "mdb_reader_check")
+      return Int(dead)
     }
-    defer { gate.leave() }
-    try requireUsable("clearDeadReaders")
-    var dead: Int32 = 0
-    try check(unsafe mdb_reader_check(handle, &dead), "mdb_reader_check")
-    return Int(dead)
   }
 }
 

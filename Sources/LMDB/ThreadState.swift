@@ -1,52 +1,120 @@
 import Foundation
+import Synchronization
 
-/// Which environments this thread is inside of: what the compiler cannot see.
+/// Which transactions this thread is inside of: what the compiler cannot see.
 ///
-/// LMDB hangs on a write within a write of one thread and reports nothing, so both are remembered per
-/// thread and trapped with a sentence.
-final class ThreadState {
-  private(set) var writing: [ObjectIdentifier] = []
-  private(set) var reading: [ObjectIdentifier] = []
+/// LMDB hangs on a write within a write of one thread and reports nothing, so it is remembered per
+/// thread and trapped with a sentence. A read within a read uses the outer one's snapshot.
+@safe struct ThreadState {
+  // SAFETY: the record belongs to one thread, and no value of this type leaves the function that
+  // asked for `current`.
+  private let record: UnsafeMutablePointer<Record>
+
+  /// One transaction that the thread is inside of.
+  @safe struct Level {
+    /// The number of its environment.
+    var environment: UInt64
+    /// The handle of a read; nil for a write.
+    var reader: OpaquePointer?
+  }
+
+  /// The innermost level lies in the record itself: depths of 0 and 1 allocate nothing.
+  private struct Record {
+    let number: Int
+    var depth = 0
+    var innermost = unsafe Level(environment: 0, reader: nil)
+    var outer: [Level] = []
+  }
 
   /// This thread's state, made on first use and released when the thread ends.
   static var current: ThreadState {
-    if let pointer = unsafe pthread_getspecific(key) {
-      // SAFETY: the slot holds only what `passRetained` below put there, until the thread ends.
-      return unsafe Unmanaged<ThreadState>.fromOpaque(pointer).takeUnretainedValue()
+    @inline(__always) get {
+      guard let pointer = unsafe pthread_getspecific(key) else { return makeForThisThread() }
+      return unsafe ThreadState(record: pointer.assumingMemoryBound(to: Record.self))
     }
-    let state = ThreadState()
-    // SAFETY: the destructor given to `pthread_key_create` releases this reference.
-    unsafe pthread_setspecific(key, Unmanaged.passRetained(state).toOpaque())
-    return state
   }
+
+  @inline(never)
+  private static func makeForThisThread() -> ThreadState {
+    let record = UnsafeMutablePointer<Record>.allocate(capacity: 1)
+    let number = threadsSeen.wrappingAdd(1, ordering: .relaxed).oldValue
+    unsafe record.initialize(to: Record(number: number))
+    let result = unsafe pthread_setspecific(key, record)
+    precondition(result == 0, "LMDB: no memory for a thread's state")
+    return unsafe ThreadState(record: record)
+  }
+
+  private static let threadsSeen = Atomic<Int>(0)
 
   private static let key: pthread_key_t = {
     var key = pthread_key_t()
     let result: Int32
     #if canImport(Darwin)
-      result = unsafe pthread_key_create(&key) { pointer in
-        unsafe Unmanaged<ThreadState>.fromOpaque(pointer).release()
-      }
+      result = unsafe pthread_key_create(&key) { unsafe ThreadState.release($0) }
     #else
       result = unsafe pthread_key_create(&key) { pointer in
-        guard let pointer = unsafe pointer else { return }
-        unsafe Unmanaged<ThreadState>.fromOpaque(pointer).release()
+        if let pointer = unsafe pointer { unsafe ThreadState.release(pointer) }
       }
     #endif
     precondition(result == 0, "LMDB: the process has no thread key left")
     return key
   }()
 
+  /// Called when the thread ends.
+  private static func release(_ pointer: UnsafeMutableRawPointer) {
+    // SAFETY: the key holds only what `makeForThisThread` put there.
+    let record = unsafe pointer.assumingMemoryBound(to: Record.self)
+    unsafe record.deinitialize(count: 1)
+    unsafe record.deallocate()
+  }
+
+  /// Numbers the threads in the order in which they came here; spreads them over the reader slots.
+  @inline(__always) var number: Int { unsafe record.pointee.number }
+
+  /// Whether the thread is inside no transaction of any environment.
+  @inline(__always) var isOutside: Bool { unsafe record.pointee.depth == 0 }
+
   func isWriting(_ environment: Environment) -> Bool {
-    !writing.isEmpty && writing.contains(ObjectIdentifier(environment))
+    level { unsafe $0.environment == environment.number && $0.reader == nil } != nil
   }
 
   func isReading(_ environment: Environment) -> Bool {
-    !reading.isEmpty && reading.contains(ObjectIdentifier(environment))
+    unsafe reader(of: environment) != nil
   }
 
-  func beginWriting(_ environment: Environment) { writing.append(ObjectIdentifier(environment)) }
-  func endWriting() { writing.removeLast() }
-  func beginReading(_ environment: Environment) { reading.append(ObjectIdentifier(environment)) }
-  func endReading() { reading.removeLast() }
+  /// The snapshot of that environment which the thread is inside of, if it is.
+  @unsafe func reader(of environment: Environment) -> OpaquePointer? {
+    let found = level { unsafe $0.environment == environment.number && $0.reader != nil }
+    return unsafe found?.reader
+  }
+
+  private func level(where isMeant: (Level) -> Bool) -> Level? {
+    guard !isOutside else { return nil }
+    let innermost = unsafe record.pointee.innermost
+    if isMeant(innermost) { return innermost }
+    return unsafe record.pointee.outer.last(where: isMeant)
+  }
+
+  /// Enters a transaction; `reader` is nil for a write.
+  @inline(__always)
+  func enter(_ environment: Environment, reader: OpaquePointer? = nil) {
+    if unsafe record.pointee.depth > 0 { keepInnermost() }
+    unsafe record.pointee.depth += 1
+    unsafe record.pointee.innermost = Level(environment: environment.number, reader: reader)
+  }
+
+  /// Leaves the innermost transaction.
+  @inline(__always)
+  func leave() {
+    unsafe record.pointee.depth -= 1
+    if unsafe record.pointee.depth > 0 { restoreInnermost() }
+  }
+
+  @inline(never)
+  private func keepInnermost() { unsafe record.pointee.outer.append(record.pointee.innermost) }
+
+  @inline(never)
+  private func restoreInnermost() {
+    unsafe record.pointee.innermost = record.pointee.outer.removeLast()
+  }
 }

@@ -32,10 +32,7 @@ public protocol Transaction: ~Copyable {
 public struct ReadTransaction: ~Copyable, Transaction {
   /// The C handle, for this module only.
   public let core: TransactionCore
-  init(_ core: TransactionCore) {
-    self.core = unsafe TransactionCore(
-      handle: core.handle, environment: core.environment, isReading: true)
-  }
+  @usableFromInline init(_ core: TransactionCore) { self.core = core }
 }
 
 extension Transaction where Self: ~Copyable {

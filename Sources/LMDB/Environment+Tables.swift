@@ -1,0 +1,135 @@
+internal import CLMDB
+import Dispatch
+import Foundation
+import Synchronization
+
+extension Environment {
+  /// Opens a named table, made if the environment may be written. Cheap after the first time.
+  /// - Throws: `tableMissing` when it is not there and may not be made; `tablesFull`.
+  /// - Precondition: not called from inside one of this environment's transactions.
+  /// - Corresponds to `mdb_dbi_open`; the handle stays open as long as the environment.
+  public func table<K, V>(
+    _ name: String, key: K.Type, value: V.Type
+  ) throws -> Table<K, V> {
+    Table(base: try tableBase(name, hasDuplicates: false, hasFixedSize: false))
+  }
+
+  /// The table of that name and kind.
+  /// - Throws: `incompatible` when it is of another kind; see ``table(_:key:value:)``.
+  func tableBase(
+    _ name: String, hasDuplicates: Bool, hasFixedSize: Bool
+  ) throws -> TableBase {
+    let flags =
+      (hasDuplicates ? UInt32(MDB_DUPSORT) : 0) | (hasFixedSize ? UInt32(MDB_DUPFIXED) : 0)
+    func base(_ known: OpenTable) throws(LMDBError) -> TableBase {
+      guard known.flags == flags else {
+        throw LMDBError(
+          .incompatible, operation: "mdb_dbi_open", path: path, table: name,
+          detail: "it has flags \(known.flags), not \(flags)")
+      }
+      return TableBase(
+        name: name, handle: known.handle, environment: number, hasDuplicates: hasDuplicates)
+    }
+    if let known = tables.withLock({ $0[name] }) { return try base(known) }
+    let thread = ThreadState.current
+    precondition(
+      !thread.isWriting(self) && !thread.isReading(self),
+      "LMDB: open table \(name) before the transaction that uses it (\(path))")
+    let opened: OpenTable
+    if configuration.access == .read {
+      // Handles may be opened by one transaction of a process at a time: the queue sees to it.
+      opened = try queue.sync { try openExistingTable(name) }
+    } else {
+      opened = try writeBlocking { transaction in
+        try openTable(name, transaction.core, UInt32(MDB_CREATE) | flags)
+      }
+    }
+    tables.withLock { $0[name] = opened }
+    return try base(opened)
+  }
+
+  /// A handle opened by a read transaction lives on only if that transaction is committed.
+  private func openExistingTable(_ name: String) throws(LMDBError) -> OpenTable {
+    let reader = try beginOwnReading(ThreadState.current, hasWriterTurn: true)
+    // The commit ends the transaction, so that the slot keeps none.
+    defer { unsafe gate.leave(slot: reader.slot, keeping: nil) }
+    do {
+      let opened = try openTable(name, reader.core, 0)
+      unsafe try check(mdb_txn_commit(reader.core.handle), "mdb_txn_commit", name)
+      return opened
+    } catch {
+      if error.operation != "mdb_txn_commit" { unsafe mdb_txn_abort(reader.core.handle) }
+      throw error
+    }
+  }
+
+  private func openTable(
+    _ name: String, _ core: TransactionCore, _ flags: UInt32
+  ) throws(LMDBError) -> OpenTable {
+    var table: MDB_dbi = 0
+    let result = unsafe mdb_dbi_open(core.handle, name, flags, &table)
+    if result == MDB_NOTFOUND {
+      throw LMDBError(
+        .tableMissing, rawCode: result, operation: "mdb_dbi_open", path: path, table: name)
+    }
+    try check(result, "mdb_dbi_open", name)
+    // LMDB opens an existing table of another kind without a word.
+    var found: UInt32 = 0
+    try check(unsafe mdb_dbi_flags(core.handle, table, &found), "mdb_dbi_flags", name)
+    return OpenTable(handle: table, flags: found)
+  }
+
+  /// The names of all tables, in byte order. Corresponds to reading the unnamed database.
+  /// - Precondition: not called from inside one of this environment's transactions.
+  public func tableNames() throws -> [String] {
+    let main = try mainTable()
+    return try read { transaction in
+      var names: [String] = []
+      try transaction.scan(main) { key, _ in
+        names.append(try TextCodec.decode(key))
+        return .next
+      }
+      return names
+    }
+  }
+
+  private func mainTable() throws -> Table<TextCodec, BytesCodec> {
+    // LMDB keeps the unnamed database under a number of its own; no flag is needed to open it.
+    Table(base: TableBase(name: "", handle: 1, environment: number))
+  }
+
+  func requireOwn(_ table: TableBase) {
+    precondition(
+      table.environment == number,
+      "LMDB: table \(table.name) belongs to another environment than \(path)")
+  }
+
+  func check(_ result: Int32, _ operation: String, _ table: String? = nil) throws(LMDBError) {
+    guard result != 0 else { return }
+    throw LMDBError.from(result, operation: operation, path: path, table: table)
+  }
+
+  func checkFound(
+    _ result: Int32, _ operation: String, _ table: String
+  ) throws(LMDBError) -> Bool {
+    if result == MDB_NOTFOUND { return false }
+    try check(result, operation, table)
+    return true
+  }
+
+  func checkKey(
+    _ key: borrowing KeyBuffer, _ operation: String, _ table: String
+  ) throws(LMDBError) {
+    try checkKey(byteCount: key.byteCount, operation, table)
+  }
+
+  func checkKey(
+    byteCount: Int, _ operation: String, _ table: String
+  ) throws(LMDBError) {
+    guard byteCount >= 1, byteCount <= KeyBuffer.byteCountMax else {
+      throw LMDBError(
+        .badKeySize, rawCode: MDB_BAD_VALSIZE, operation: operation, path: path, table: table,
+        detail: "\(byteCount) bytes")
+    }
+  }
+}
