@@ -98,7 +98,8 @@ for target in package.targets where target.type != .system {
   ]
   // `LMDB` lends values that the compiler keeps inside their transaction; clients need no flag.
   if target.name == "LMDB" {
-    settings += [.enableExperimentalFeature("Lifetimes"),
+    settings += [
+      .enableExperimentalFeature("Lifetimes"),
       .enableExperimentalFeature("SuppressedAssociatedTypes"), .strictMemorySafety(),
     ]
   }

@@ -39,6 +39,8 @@ public struct LMDBError: Error, Sendable, CustomStringConvertible {
     public static let versionMismatch = Code("versionMismatch")
     /// There is no environment at that place.
     public static let missing = Code("missing")
+    /// There is something already where a copy was to be made.
+    public static let exists = Code("exists")
     /// The place is not a directory.
     public static let notADirectory = Code("notADirectory")
     /// The process may not read or write there.
@@ -116,6 +118,7 @@ public struct LMDBError: Error, Sendable, CustomStringConvertible {
     case .damaged: "the file is damaged or no LMDB environment; restore it from a copy"
     case .versionMismatch: "the file has another LMDB format; dump it with the tool that wrote it"
     case .missing: "there is no environment"
+    case .exists: "there is something at that place; choose another or remove it"
     case .notADirectory: "the place is not a directory"
     case .noPermission: "permission denied"
     case .readOnly: "it is read-only"
@@ -157,6 +160,7 @@ extension LMDBError {
     case MDB_VERSION_MISMATCH: .versionMismatch
     case MDB_PANIC: .broken
     case ENOENT: .missing
+    case EEXIST: .exists
     case ENOTDIR: .notADirectory
     case EACCES, EPERM: .noPermission
     case EROFS: .readOnly

@@ -71,16 +71,30 @@ struct TreeRecord: Equatable, Sendable {
     entryCount = bytes.integer(at: offset + 32)
     root = bytes.integer(at: offset + 40)
   }
+
+  static let rootOffset = 40
+
+  /// Writes it where the other way round it was read.
+  func encode(into bytes: inout PageBytes, at offset: Int) {
+    bytes.store(fixedByteCount, at: offset)
+    bytes.store(flags.rawValue, at: offset + 4)
+    bytes.store(depth, at: offset + 6)
+    bytes.store(branchPageCount, at: offset + 8)
+    bytes.store(leafPageCount, at: offset + 16)
+    bytes.store(overflowPageCount, at: offset + 24)
+    bytes.store(entryCount, at: offset + 32)
+    bytes.store(root, at: offset + Self.rootOffset)
+  }
 }
 
 /// What one of the two meta pages says. Corresponds to `MDB_meta`.
 struct MetaRecord: Equatable, Sendable {
   let pageByteCount: Int
   let mapByteCount: UInt64
-  let freeList: TreeRecord
-  let main: TreeRecord
-  let lastPage: UInt64
-  let transaction: UInt64
+  var freeList: TreeRecord
+  var main: TreeRecord
+  var lastPage: UInt64
+  var transaction: UInt64
 
   /// - Returns: nil when the page is no meta page of this format.
   init?(_ page: borrowing PageBytes) {
@@ -98,6 +112,28 @@ struct MetaRecord: Equatable, Sendable {
     transaction = page.integer(at: 144)
     guard pageByteCount >= 512, pageByteCount <= 65_536, pageByteCount & (pageByteCount - 1) == 0
     else { return nil }
+  }
+
+  /// Both meta pages of a file that has this state and no older one.
+  ///
+  /// The state stands in both, so that a page torn by the next commit's crash leaves the other one.
+  func encodedPages() -> [UInt8] {
+    var bytes: [UInt8] = []
+    for number in 0..<PageLayout.metaPageCount {
+      var page = PageBytes(count: pageByteCount)
+      page.store(number, at: 0)
+      page.store(PageLayout.PageFlags.meta.rawValue, at: 10)
+      page.store(MetaPages.magic, at: 16)
+      page.store(MetaPages.version, at: 20)
+      page.store(mapByteCount, at: 32)
+      freeList.encode(into: &page, at: 40)
+      main.encode(into: &page, at: 88)
+      page.store(lastPage, at: 136)
+      let isNewest = number == transaction & 1
+      page.store(isNewest || transaction == 0 ? transaction : transaction - 1, at: 144)
+      bytes += page.bytes
+    }
+    return bytes
   }
 }
 
