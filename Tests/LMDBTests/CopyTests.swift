@@ -60,7 +60,7 @@ struct CopyTests {
   @Test(
     "made while others write is one snapshot, whole, with private rights", arguments: [false, true])
   func beside(compacting: Bool) async throws {
-    let isDone = Flag()
+    let isDone = CopyIsDone()
     try await withThrowingTaskGroup(of: Void.self) { group in
       for _ in 0..<4 {
         group.addTask {
@@ -217,7 +217,7 @@ struct CopyTests {
   }
 }
 
-private final class Flag: Sendable {
+private final class CopyIsDone: Sendable {
   private let value = Atomic<Bool>(false)
   var isSet: Bool { value.load(ordering: .relaxed) }
   func set() { value.store(true, ordering: .relaxed) }
