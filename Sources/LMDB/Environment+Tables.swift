@@ -93,7 +93,7 @@ extension Environment {
     }
   }
 
-  private func mainTable() throws -> Table<TextCodec, BytesCodec> {
+  func mainTable() throws -> Table<TextCodec, BytesCodec> {
     // LMDB keeps the unnamed database under a number of its own; no flag is needed to open it.
     Table(base: TableBase(name: "", handle: 1, environment: number))
   }
