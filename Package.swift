@@ -13,6 +13,7 @@ let package = Package(
     .library(name: "HubServer", targets: ["HubServer"]),
     .executable(name: "hubd", targets: ["hubd"]),
     .executable(name: "profilectl", targets: ["profilectl"]),
+    .executable(name: "bench", targets: ["bench"]),
   ],
   targets: [
     .systemLibrary(name: "CLMDB", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"])]),
@@ -45,6 +46,13 @@ let package = Package(
     .executableTarget(
       name: "profilectl", dependencies: ["ProfileStore", "LMDB", "HubProtocol", "ToolSupport"],
       path: "Tools/profilectl"),
+
+    // What `bench` measures against, in C; only `bench` imports it.
+    .target(name: "CBench", dependencies: ["CLMDB", "CSQLite"], path: "Tools/CBench"),
+    .target(name: "Measuring", dependencies: ["ToolSupport"], path: "Tools/Measuring"),
+    .executableTarget(
+      name: "bench", dependencies: ["LMDB", "CBench", "Measuring", "ToolSupport"],
+      path: "Tools/benchmark"),
 
     .executableTarget(
       name: "quickstart-story", dependencies: ["Holdfast", "ToolSupport"], path: "Tools/story"),

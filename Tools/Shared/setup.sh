@@ -9,12 +9,13 @@ holdfast_packages=(
   libcjose-dev              # HubServer: tokens
   libjansson-dev            # HubServer: the JSON that libcjose speaks
   libssl-dev                # HubServer: keys
-  libsqlite3-dev            # an example app that keeps its rows in a file of its own
+  libsqlite3-dev            # an example app that keeps its rows in a file of its own; bench
   pkg-config                # the build finds the libraries with it
   iso-codes                 # the records of the quickstart
+  gnuplot-nox               # bench: the chart
   lmdb-utils                # mdb_stat and mdb_copy, to look at a store from outside
 )
-holdfast_homebrew="bash lmdb libmicrohttpd curl cjose jansson openssl@3 sqlite pkgconf iso-codes"
+holdfast_homebrew="bash lmdb libmicrohttpd curl cjose jansson openssl@3 sqlite pkgconf iso-codes gnuplot"
 
 # One sentence on standard error, then the end with an exit code of sysexits.h.
 holdfast_fail() {

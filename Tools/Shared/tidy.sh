@@ -14,10 +14,12 @@ Sources/HubServer     | LMDB HubProtocol CMicroHTTPD CJOSE | $tidy_system
 Tools/Shared          |                                    | $tidy_system
 Tools/hubd            | HubServer ToolSupport              | $tidy_system
 Tools/profilectl      | ProfileStore LMDB HubProtocol ToolSupport | $tidy_system
+Tools/Measuring       | ToolSupport                        | $tidy_system
+Tools/benchmark       | LMDB CBench Measuring ToolSupport  | $tidy_system
 Tools/story           | Holdfast HubProtocol ToolSupport   | $tidy_system
 "
 # C libraries, and the one folder that may import each, tests included.
-tidy_c_libraries="CLMDB:LMDB CCurl:HubClient CMicroHTTPD:HubServer CJOSE:HubServer"
+tidy_c_libraries="CLMDB:LMDB CCurl:HubClient CMicroHTTPD:HubServer CJOSE:HubServer CBench:bench"
 tidy_file_bytes_max=1048575
 
 # Checks the tree in the current directory. Prints each finding with its remedy on standard error

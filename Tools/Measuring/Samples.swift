@@ -1,0 +1,39 @@
+/// What was measured, by row and round.
+package struct Samples: Sendable {
+  /// Names a row.
+  package struct Key: Hashable, Sendable {
+    package let workload: Workload
+    package let engine: Engine
+    package let metric: Metric
+
+    package init(_ workload: Workload, _ engine: Engine, _ metric: Metric) {
+      self.workload = workload
+      self.engine = engine
+      self.metric = metric
+    }
+  }
+
+  /// The rows in the order of their first sample.
+  package private(set) var keys: [Key] = []
+  private var values: [Key: [Int: Double]] = [:]
+
+  package init() {}
+
+  package mutating func add(_ value: Double, round: Int, to key: Key) {
+    if values[key] == nil { keys.append(key) }
+    values[key, default: [:]][round] = value
+  }
+
+  package func values(of key: Key) -> [Double] {
+    (values[key] ?? [:]).sorted { $0.key < $1.key }.map(\.value)
+  }
+
+  /// Speed over speed, round by round, where both were measured; a cost is turned round.
+  package func ratios(of key: Key, to other: Key) -> [Double] {
+    guard let mine = values[key], let theirs = values[other] else { return [] }
+    return mine.keys.sorted().compactMap { round in
+      guard let a = mine[round], let b = theirs[round], a > 0, b > 0 else { return nil }
+      return key.metric.isCost ? b / a : a / b
+    }
+  }
+}

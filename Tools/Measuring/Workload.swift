@@ -1,0 +1,96 @@
+/// What is measured, as the command line and the JSON name it.
+package enum Workload: String, CaseIterable, Codable, Sendable {
+  case applyPages = "W1"
+  case scan = "W2"
+  case get = "W3"
+  case durableWrite = "W4"
+  case manyStores = "W5"
+  case readBesideWriter = "W6"
+  case stagedPages = "staged"
+
+  /// One line for people.
+  package var title: String {
+    switch self {
+    case .applyPages: "durable transactions of 500 upserts"
+    case .scan: "ordered scan in pages of 500, every value byte touched"
+    case .get: "random gets"
+    case .durableWrite: "durable writes of one record, concurrent callers"
+    case .manyStores: "many stores"
+    case .readBesideWriter: "two readers scan while a writer applies pages"
+    case .stagedPages: "one value for each page of 500 records"
+    }
+  }
+}
+
+/// What does the work.
+package enum Engine: String, CaseIterable, Codable, Sendable {
+  /// C straight on liblmdb: the limit.
+  case c
+  /// The module `LMDB`.
+  case lmdb
+  /// SQLite's C API, `synchronous = FULL`.
+  case sqliteFull = "sqlite-full"
+  /// SQLite's C API, `synchronous = NORMAL`: the last commits may be lost with the power.
+  case sqliteNormal = "sqlite-normal"
+}
+
+/// One number of a workload.
+package struct Metric: Hashable, Sendable {
+  /// What it is of, within its workload.
+  package let name: String
+  /// What it counts.
+  package let unit: String
+  /// Whether less of it is better; a ratio is then turned round, so that higher stays better.
+  package let isCost: Bool
+  /// Whether two engines may be compared by it.
+  package let isComparable: Bool
+
+  init(_ name: String, _ unit: String, isCost: Bool = false, isComparable: Bool = true) {
+    self.name = name
+    self.unit = unit
+    self.isCost = isCost
+    self.isComparable = isComparable
+  }
+
+  package static let ordered = Metric("keys in order", "records/s")
+  package static let shuffled = Metric("keys shuffled", "records/s")
+  package static let shuffledByRowID = Metric("keys shuffled, rowid table and index", "records/s")
+  package static let plainScan = Metric("plain", "records/s")
+  package static let prefetchedScan = Metric("with prefetch", "records/s")
+  package static let scanAllocations = Metric(
+    "allocations, plain", "per record", isCost: true, isComparable: false)
+  package static let prefetchedScanAllocations = Metric(
+    "allocations, with prefetch", "per record", isCost: true, isComparable: false)
+  package static let getsTogether = Metric("1,000 per transaction", "gets/s")
+  package static let getsAlone = Metric("1 per transaction", "gets/s")
+  package static let togetherAllocations = Metric(
+    "allocations, 1,000 per transaction", "per get", isCost: true, isComparable: false)
+  package static let aloneAllocations = Metric(
+    "allocations, 1 per transaction", "per get", isCost: true, isComparable: false)
+  package static let oneTask = Metric("1 caller, as a task", "writes/s")
+  package static let visit = Metric("open, one get, close", "stores/s")
+  package static let resident = Metric("500 open, resident", "bytes", isCost: true)
+  package static let readers = Metric("both readers", "records/s")
+  package static let writer = Metric("the writer", "records/s")
+  package static let staging = Metric("apply", "records/s")
+  package static let stagedScan = Metric("scan", "records/s")
+
+  /// What C does in its place, where C has no such row of its own.
+  package var base: Metric {
+    switch self {
+    case .oneTask: .writes(callers: 1)
+    case .shuffledByRowID: .shuffled
+    default: self
+    }
+  }
+
+  /// Writes of some callers at once.
+  package static func writes(callers: Int) -> Metric {
+    Metric(callers == 1 ? "1 caller" : "\(callers) callers", "writes/s")
+  }
+
+  /// How many writes of some callers shared a commit.
+  package static func grouping(callers: Int) -> Metric {
+    Metric("\(callers) callers, shared commits", "writes/commit", isComparable: false)
+  }
+}

@@ -1,0 +1,38 @@
+import CBench
+import Measuring
+
+/// One engine's part in a workload, done once in each round.
+struct Subject {
+  let engine: Engine
+  /// Takes part in the further rounds that bars near 1 need.
+  let isPaired: Bool
+  let measure: () throws -> [(Metric, Double)]
+
+  /// C and the module, which are compared closely, are paired.
+  init(_ engine: Engine, _ measure: @escaping () throws -> [(Metric, Double)]) {
+    self.engine = engine
+    self.measure = measure
+    isPaired = engine == .c || engine == .lmdb
+  }
+}
+
+/// Subjects that are measured by turns.
+struct Group {
+  let workload: Workload
+  /// For the person who waits.
+  let title: String
+  let subjects: [Subject]
+}
+
+/// Calls of functions that allocate while `body` runs, in all threads, for each operation.
+func allocations(in body: () throws -> Pass) rethrows -> Double {
+  cbench_start_counting()
+  var isCounting = true
+  defer { if isCounting { _ = cbench_stop_counting() } }
+  let pass = try body()
+  let count = cbench_stop_counting()
+  isCounting = false
+  return Double(count) / Double(max(pass.operations, 1))
+}
+
+var canCountAllocations: Bool { cbench_can_count_allocations() != 0 }
