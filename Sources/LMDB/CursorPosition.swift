@@ -11,8 +11,7 @@ struct CursorPosition {
   }
 
   private let cursor: OpaquePointer
-  // SAFETY: the cursor's lifetime lies within the transaction's, whose lender holds the environment.
-  private unowned(unsafe) let environment: Environment
+  private let core: TransactionCore
   private let table: TableBase
   private let context: WriteContext?
   private var key = unsafe MDB_val()
@@ -22,15 +21,14 @@ struct CursorPosition {
   init(
     _ core: TransactionCore, _ table: TableBase, context: WriteContext?
   ) throws(LMDBError) {
-    unsafe core.environment.requireOwn(table)
+    core.requireOwn(table)
     var opened: OpaquePointer?
     let result = unsafe mdb_cursor_open(core.handle, table.handle, &opened)
     guard result == 0, let cursor = unsafe opened else {
-      throw unsafe LMDBError.from(
-        result, operation: "mdb_cursor_open", path: core.environment.path, table: table.name)
+      throw core.error(result, "mdb_cursor_open", table)
     }
     unsafe self.cursor = cursor
-    unsafe environment = core.environment
+    self.core = core
     self.table = table
     self.context = context
   }
@@ -50,8 +48,7 @@ struct CursorPosition {
 
   @usableFromInline
   mutating func seek(_ bytes: RawSpan, isExact: Bool) throws(LMDBError) -> Bool {
-    unsafe try environment.checkKey(
-      byteCount: bytes.byteCount, "mdb_cursor_get", table.name)
+    try core.checkKey(byteCount: bytes.byteCount, "mdb_cursor_get", table)
     let result = unsafe bytes.withUnsafeBytes { bytes in
       unsafe key = MDB_val(bytes)
       return unsafe mdb_cursor_get(cursor, &key, &value, isExact ? MDB_SET_KEY : MDB_SET_RANGE)
@@ -62,7 +59,7 @@ struct CursorPosition {
   private mutating func stand(_ result: Int32) throws(LMDBError) -> Bool {
     isOnEntry = result == 0
     if result == 0 { return true }
-    return unsafe try environment.checkFound(result, "mdb_cursor_get", table.name)
+    return try core.checkFound(result, "mdb_cursor_get", table)
   }
 
   var keySpan: RawSpan {
@@ -96,7 +93,7 @@ struct CursorPosition {
     requireEntry()
     guard bytes.byteCount <= WriteTransaction.valueByteCountMax else {
       throw unsafe LMDBError(
-        .valueTooLarge, operation: "mdb_cursor_put", path: environment.path, table: table.name,
+        .valueTooLarge, operation: "mdb_cursor_put", path: core.environment.path, table: table.name,
         detail: "\(bytes.byteCount) bytes")
     }
     // A copy: LMDB deletes the entry first where the size differs, and the key lies in it.
@@ -115,8 +112,8 @@ struct CursorPosition {
     _ = try stand(unsafe mdb_cursor_get(cursor, &key, &value, MDB_GET_CURRENT))
   }
 
-  private func check(_ result: Int32, _ operation: String) throws(LMDBError) {
+  private func check(_ result: Int32, _ operation: StaticString) throws(LMDBError) {
     if result == MDB_MAP_FULL { context?.isMapFull = true }
-    unsafe try environment.check(result, operation, table.name)
+    try core.check(result, operation, table)
   }
 }

@@ -63,12 +63,12 @@ struct Edges: ~Escapable {
   }
 
   /// - Throws: `badKeySize` when a key of the range has 0 or more than 511 bytes.
-  func check(_ environment: Environment, _ table: String) throws(LMDBError) {
+  func check(_ core: TransactionCore, _ table: TableBase) throws(LMDBError) {
     if lowerKind != .none {
-      try environment.checkKey(byteCount: lower.byteCount, "mdb_cursor_get", table)
+      try core.checkKey(byteCount: lower.byteCount, "mdb_cursor_get", table)
     }
     if upperKind != .none {
-      try environment.checkKey(byteCount: upper.byteCount, "mdb_cursor_get", table)
+      try core.checkKey(byteCount: upper.byteCount, "mdb_cursor_get", table)
     }
   }
 

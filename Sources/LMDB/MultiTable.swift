@@ -195,11 +195,11 @@ extension TransactionCore {
     _ key: RawSpan, _ value: RawSpan?, in table: TableBase, _ operation: MDB_cursor_op,
     _ body: (_ cursor: OpaquePointer?, _ value: MDB_val) throws -> R
   ) throws -> R? {
-    unsafe environment.requireOwn(table)
-    unsafe try environment.checkKey(byteCount: key.byteCount, "mdb_cursor_get", table.name)
+    requireOwn(table)
+    try checkKey(byteCount: key.byteCount, "mdb_cursor_get", table)
     var opened: OpaquePointer?
-    unsafe try environment.check(
-      mdb_cursor_open(handle, table.handle, &opened), "mdb_cursor_open", table.name)
+    unsafe try check(
+      mdb_cursor_open(handle, table.handle, &opened), "mdb_cursor_open", table)
     defer { unsafe mdb_cursor_close(opened) }
     var found = unsafe MDB_val()
     let result = unsafe key.withUnsafeBytes { bytes in
@@ -212,7 +212,7 @@ extension TransactionCore {
         return unsafe mdb_cursor_get(opened, &key, &found, operation)
       }
     }
-    guard unsafe try environment.checkFound(result, "mdb_cursor_get", table.name) else {
+    guard try checkFound(result, "mdb_cursor_get", table) else {
       return nil
     }
     return unsafe try body(opened, found)
@@ -223,8 +223,8 @@ extension TransactionCore {
     do {
       return unsafe try onPair(key, nil, in: table, MDB_SET) { cursor, _ in
         var count = 0
-        unsafe try environment.check(
-          mdb_cursor_count(cursor, &count), "mdb_cursor_count", table.name)
+        unsafe try check(
+          mdb_cursor_count(cursor, &count), "mdb_cursor_count", table)
         return count
       } ?? 0
     } catch let error as LMDBError {
@@ -238,7 +238,7 @@ extension TransactionCore {
   func containsPair(
     _ key: RawSpan, _ value: RawSpan, in table: TableBase
   ) throws(LMDBError) -> Bool {
-    unsafe try environment.checkKey(byteCount: value.byteCount, "mdb_cursor_get", table.name)
+    try checkKey(byteCount: value.byteCount, "mdb_cursor_get", table)
     do {
       return unsafe try onPair(key, value, in: table, MDB_GET_BOTH) { _, _ in true } ?? false
     } catch let error as LMDBError {
@@ -266,7 +266,7 @@ extension TransactionCore {
         guard unsafe try body(values.lent.bytes) == .next else { return }
         result = unsafe mdb_cursor_get(cursor, &key, &values, MDB_NEXT_MULTIPLE)
       }
-      _ = unsafe try environment.checkFound(result, "mdb_cursor_get", table.name)
+      _ = try checkFound(result, "mdb_cursor_get", table)
     }
   }
 }
@@ -276,7 +276,7 @@ extension WriteTransaction {
   mutating func insertPair(
     _ key: RawSpan, _ value: RawSpan, in table: TableBase
   ) throws(LMDBError) -> Bool {
-    unsafe try core.environment.checkKey(byteCount: value.byteCount, "mdb_put", table.name)
+    try core.checkKey(byteCount: value.byteCount, "mdb_put", table)
     return try store(value, for: key, in: table, .unlessPaired)
   }
 
@@ -289,11 +289,11 @@ extension WriteTransaction {
       count * valueByteCount == values.byteCount,
       "LMDB: \(values.byteCount) bytes are no values of \(valueByteCount) bytes")
     guard count > 0 else { return }
-    unsafe core.environment.requireOwn(table)
-    unsafe try core.environment.checkKey(byteCount: key.byteCount, "mdb_cursor_put", table.name)
+    core.requireOwn(table)
+    try core.checkKey(byteCount: key.byteCount, "mdb_cursor_put", table)
     var opened: OpaquePointer?
     unsafe try check(
-      mdb_cursor_open(core.handle, table.handle, &opened), "mdb_cursor_open", table.name)
+      mdb_cursor_open(core.handle, table.handle, &opened), "mdb_cursor_open", table)
     defer { unsafe mdb_cursor_close(opened) }
     let result = unsafe key.withUnsafeBytes { keyBytes in
       unsafe values.withUnsafeBytes { bytes in
@@ -310,16 +310,16 @@ extension WriteTransaction {
         }
       }
     }
-    try check(result, "mdb_cursor_put", table.name)
+    try check(result, "mdb_cursor_put", table)
   }
 
   @usableFromInline
   mutating func deletePair(
     _ key: RawSpan, _ value: RawSpan, in table: TableBase
   ) throws(LMDBError) -> Bool {
-    unsafe core.environment.requireOwn(table)
-    unsafe try core.environment.checkKey(byteCount: key.byteCount, "mdb_del", table.name)
-    unsafe try core.environment.checkKey(byteCount: value.byteCount, "mdb_del", table.name)
+    core.requireOwn(table)
+    try core.checkKey(byteCount: key.byteCount, "mdb_del", table)
+    try core.checkKey(byteCount: value.byteCount, "mdb_del", table)
     let result = unsafe key.withUnsafeBytes { keyBytes in
       unsafe value.withUnsafeBytes { valueBytes in
         var key = unsafe MDB_val(keyBytes)
@@ -328,7 +328,7 @@ extension WriteTransaction {
       }
     }
     if result == MDB_NOTFOUND { return false }
-    try check(result, "mdb_del", table.name)
+    try check(result, "mdb_del", table)
     return true
   }
 

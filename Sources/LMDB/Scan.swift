@@ -28,12 +28,12 @@ extension TransactionCore {
     prefetch: ScanPrefetch,
     _ body: (_ key: RawSpan, _ value: RawSpan) throws -> ScanStep
   ) throws {
-    unsafe environment.requireOwn(table)
-    unsafe try edges.check(environment, table.name)
+    requireOwn(table)
+    try edges.check(self, table)
     guard limit > 0 else { return }
     var opened: OpaquePointer?
-    try unsafe environment.check(
-      mdb_cursor_open(handle, table.handle, &opened), "mdb_cursor_open", table.name)
+    try check(
+      unsafe mdb_cursor_open(handle, table.handle, &opened), "mdb_cursor_open", table)
     let cursor = unsafe opened
     defer { unsafe mdb_cursor_close(cursor) }
     var key = unsafe MDB_val()
@@ -67,8 +67,7 @@ extension TransactionCore {
       }
     }
     guard result == 0 || result == MDB_NOTFOUND else {
-      throw unsafe LMDBError.from(
-        result, operation: "mdb_cursor_get", path: environment.path, table: table.name)
+      throw error(result, "mdb_cursor_get", table)
     }
   }
 }

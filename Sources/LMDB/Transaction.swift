@@ -18,12 +18,15 @@ public protocol Transaction: ~Copyable {
   // SAFETY: who lends the transaction holds its environment; counting here would cost two atomic
   // operations for each read.
   @usableFromInline unowned(unsafe) let environment: Environment
+  /// ``Environment/number``, kept here so that a table is checked without going there.
+  private let environmentNumber: UInt64
   /// Whether its pages lie in the map: a write transaction's own pages lie elsewhere.
   let isReading: Bool
 
   init(handle: OpaquePointer, environment: Environment, isReading: Bool = false) {
     unsafe self.handle = handle
     unsafe self.environment = environment
+    environmentNumber = environment.number
     self.isReading = isReading
   }
 }
@@ -134,12 +137,58 @@ extension Transaction where Self: ~Copyable {
   }
 }
 
+// What every call checks, with the environment out of it unless a check fails: the compiler counts a
+// reference each time it is used.
 extension TransactionCore {
+  @inline(__always)
+  func requireOwn(_ table: TableBase) {
+    if table.environment != environmentNumber { unsafe environment.requireOwn(table) }
+  }
+
+  @inline(__always)
+  func checkKey(
+    byteCount: Int, _ operation: StaticString, _ table: TableBase
+  ) throws(LMDBError) {
+    guard byteCount >= 1, byteCount <= KeyBuffer.byteCountMax else {
+      throw badKey(byteCount, operation, table)
+    }
+  }
+
+  @inline(never)
+  private func badKey(
+    _ byteCount: Int, _ operation: StaticString, _ table: TableBase
+  ) -> LMDBError {
+    unsafe LMDBError(
+      .badKeySize, rawCode: MDB_BAD_VALSIZE, operation: operation.description,
+      path: environment.path, table: table.name, detail: "\(byteCount) bytes")
+  }
+
+  @inline(__always)
+  func check(
+    _ result: Int32, _ operation: StaticString, _ table: TableBase
+  ) throws(LMDBError) {
+    if result != 0 { throw error(result, operation, table) }
+  }
+
+  @inline(__always)
+  func checkFound(
+    _ result: Int32, _ operation: StaticString, _ table: TableBase
+  ) throws(LMDBError) -> Bool {
+    if result == 0 { return true }
+    if result == MDB_NOTFOUND { return false }
+    throw error(result, operation, table)
+  }
+
+  @inline(never)
+  func error(_ result: Int32, _ operation: StaticString, _ table: TableBase) -> LMDBError {
+    unsafe LMDBError.from(
+      result, operation: operation.description, path: environment.path, table: table.name)
+  }
+
   func count(of table: TableBase) throws(LMDBError) -> Int {
-    unsafe environment.requireOwn(table)
+    requireOwn(table)
     var numbers = MDB_stat()
-    try unsafe environment.check(
-      mdb_stat(handle, table.handle, &numbers), "mdb_stat", table.name)
+    try check(unsafe mdb_stat(handle, table.handle, &numbers), "mdb_stat", table)
     return Int(numbers.ms_entries)
   }
 
@@ -148,14 +197,14 @@ extension TransactionCore {
   func lookUp(
     _ bytes: RawSpan, in table: TableBase
   ) throws(LMDBError) -> UnsafeRawBufferPointer? {
-    unsafe environment.requireOwn(table)
-    unsafe try environment.checkKey(byteCount: bytes.byteCount, "mdb_get", table.name)
+    requireOwn(table)
+    try checkKey(byteCount: bytes.byteCount, "mdb_get", table)
     var value = unsafe MDB_val()
     let result = unsafe bytes.withUnsafeBytes { bytes in
       var key = unsafe MDB_val(bytes)
       return unsafe mdb_get(handle, table.handle, &key, &value)
     }
-    guard unsafe try environment.checkFound(result, "mdb_get", table.name) else { return nil }
+    guard try checkFound(result, "mdb_get", table) else { return nil }
     return unsafe UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
   }
 }

@@ -123,8 +123,8 @@ public struct WriteTransaction: ~Copyable, Transaction {
   }
 
   mutating func drop(_ table: TableBase) throws(LMDBError) {
-    unsafe core.environment.requireOwn(table)
-    try check(unsafe mdb_drop(core.handle, table.handle, 0), "mdb_drop", table.name)
+    core.requireOwn(table)
+    try check(unsafe mdb_drop(core.handle, table.handle, 0), "mdb_drop", table)
   }
 
   /// What a store does with a key that is there.
@@ -166,7 +166,7 @@ public struct WriteTransaction: ~Copyable, Transaction {
       return unsafe store(&value, for: key, in: table, flags)
     }
     if result == MDB_KEYEXIST { return false }
-    try check(result, "mdb_put", table.name)
+    try check(result, "mdb_put", table)
     return true
   }
 
@@ -178,7 +178,7 @@ public struct WriteTransaction: ~Copyable, Transaction {
     precondition(byteCount >= 0, "LMDB: a value of \(byteCount) bytes")
     try checkStore(byteCount, key, table)
     var value = unsafe MDB_val(mv_size: byteCount, mv_data: nil)
-    try check(unsafe store(&value, for: key, in: table, MDB_RESERVE), "mdb_put", table.name)
+    try check(unsafe store(&value, for: key, in: table, MDB_RESERVE), "mdb_put", table)
     // SAFETY: LMDB answers with that many bytes of a page of this transaction, which stay there
     // until its next write; `body` cannot write, since `self` is in use.
     let room = unsafe UnsafeMutableRawBufferPointer(start: value.mv_data, count: byteCount)
@@ -192,13 +192,13 @@ public struct WriteTransaction: ~Copyable, Transaction {
   private func checkStore(
     _ byteCount: Int, _ key: RawSpan, _ table: TableBase
   ) throws(LMDBError) {
-    unsafe core.environment.requireOwn(table)
+    core.requireOwn(table)
     guard byteCount <= Self.valueByteCountMax else {
       throw unsafe LMDBError(
         .valueTooLarge, operation: "mdb_put", path: core.environment.path, table: table.name,
         detail: "\(byteCount) bytes")
     }
-    unsafe try core.environment.checkKey(byteCount: key.byteCount, "mdb_put", table.name)
+    try core.checkKey(byteCount: key.byteCount, "mdb_put", table)
   }
 
   /// Stores through the table's cursor, which remembers where it stands: the next key of a batch is
@@ -237,14 +237,14 @@ public struct WriteTransaction: ~Copyable, Transaction {
 
   @usableFromInline
   mutating func delete(_ key: RawSpan, in table: TableBase) throws(LMDBError) -> Bool {
-    unsafe core.environment.requireOwn(table)
-    unsafe try core.environment.checkKey(byteCount: key.byteCount, "mdb_del", table.name)
+    core.requireOwn(table)
+    try core.checkKey(byteCount: key.byteCount, "mdb_del", table)
     let result = unsafe key.withUnsafeBytes { bytes in
       var key = unsafe MDB_val(bytes)
       return unsafe mdb_del(core.handle, table.handle, &key, nil)
     }
     if result == MDB_NOTFOUND { return false }
-    try check(result, "mdb_del", table.name)
+    try check(result, "mdb_del", table)
     return true
   }
 
@@ -253,11 +253,11 @@ public struct WriteTransaction: ~Copyable, Transaction {
     in table: TableBase, _ edges: borrowing Edges,
     _ isUnwanted: (_ key: RawSpan, _ value: RawSpan) throws -> Bool
   ) throws -> Int {
-    unsafe core.environment.requireOwn(table)
-    unsafe try edges.check(core.environment, table.name)
+    core.requireOwn(table)
+    try edges.check(core, table)
     var opened: OpaquePointer?
     unsafe try check(
-      mdb_cursor_open(core.handle, table.handle, &opened), "mdb_cursor_open", table.name)
+      mdb_cursor_open(core.handle, table.handle, &opened), "mdb_cursor_open", table)
     let cursor = unsafe opened
     defer { unsafe mdb_cursor_close(cursor) }
     var key = unsafe MDB_val()
@@ -268,26 +268,26 @@ public struct WriteTransaction: ~Copyable, Transaction {
     while result == 0, unsafe edges.contains(key, reversed: false) {
       // SAFETY: both stay until the cursor moves or deletes.
       if unsafe try isUnwanted(key.lent.bytes, value.lent.bytes) {
-        try check(unsafe mdb_cursor_del(cursor, 0), "mdb_cursor_del", table.name)
+        try check(unsafe mdb_cursor_del(cursor, 0), "mdb_cursor_del", table)
         count += 1
       }
       // On 0.9.24 the next step after a delete lands on the entry that moved up.
       result = unsafe mdb_cursor_get(cursor, &key, &value, MDB_NEXT)
     }
     guard result == MDB_NOTFOUND else {
-      try check(result, "mdb_cursor_get", table.name)
+      try check(result, "mdb_cursor_get", table)
       return count
     }
     return count
   }
 
   func check(
-    _ result: Int32, _ operation: String, _ table: String
+    _ result: Int32, _ operation: StaticString, _ table: TableBase
   ) throws(LMDBError) {
     // LMDB answers everything after a full map with BAD_TXN; the first answer is what counts, also
     // when the closure wraps or swallows it.
     if result == MDB_MAP_FULL { context.isMapFull = true }
-    unsafe try core.environment.check(result, operation, table)
+    try core.check(result, operation, table)
   }
 }
 
