@@ -66,6 +66,8 @@ let package = Package(
     .target(name: "Snippets", dependencies: ["Holdfast"], path: "Tests/Examples/Snippets"),
 
     .testTarget(name: "LMDBTests", dependencies: ["LMDB"]),
+    // Starts the compiler on what it must refuse.
+    .testTarget(name: "LMDBCompileTests", dependencies: ["LMDB"]),
     // Debian's lmdb-utils and PyPI's lmdb are started beside the module.
     .testTarget(name: "LMDBCompatibilityTests", dependencies: ["LMDB"]),
     // The process that these tests start, kill and let run into every fault.
