@@ -36,6 +36,7 @@ struct CursorPosition {
   func close() { unsafe mdb_cursor_close(cursor) }
 
   mutating func move(_ move: Move) throws(LMDBError) -> Bool {
+    core.requireOwnThread()
     let operation =
       switch move {
       case .first: MDB_FIRST
@@ -48,6 +49,7 @@ struct CursorPosition {
 
   @usableFromInline
   mutating func seek(_ bytes: RawSpan, isExact: Bool) throws(LMDBError) -> Bool {
+    core.requireOwnThread()
     try core.checkKey(byteCount: bytes.byteCount, "mdb_cursor_get", table)
     let result = unsafe bytes.withUnsafeBytes { bytes in
       unsafe key = MDB_val(bytes)
@@ -83,6 +85,7 @@ struct CursorPosition {
   }
 
   mutating func delete() throws(LMDBError) {
+    core.requireOwnThread()
     requireEntry()
     isOnEntry = false
     try check(unsafe mdb_cursor_del(cursor, 0), "mdb_cursor_del")
@@ -90,6 +93,7 @@ struct CursorPosition {
 
   @usableFromInline
   mutating func replace(_ bytes: RawSpan) throws(LMDBError) {
+    core.requireOwnThread()
     requireEntry()
     guard bytes.byteCount <= WriteTransaction.valueByteCountMax else {
       throw unsafe LMDBError(

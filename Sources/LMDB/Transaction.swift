@@ -1,4 +1,5 @@
 internal import CLMDB
+import Foundation
 
 /// Reads within one snapshot. ``ReadTransaction`` and ``WriteTransaction`` conform; nothing else can.
 ///
@@ -18,6 +19,8 @@ public protocol Transaction: ~Copyable {
   // SAFETY: who lends the transaction holds its environment; counting here would cost two atomic
   // operations for each read.
   @usableFromInline unowned(unsafe) let environment: Environment
+  /// The thread that it was begun on.
+  private let thread = currentThread()
   /// ``Environment/number``, kept here so that a table is checked without going there.
   private let environmentNumber: UInt64
   /// Whether its pages lie in the map: a write transaction's own pages lie elsewhere.
@@ -41,7 +44,10 @@ public struct ReadTransaction: ~Copyable, Transaction {
 extension Transaction where Self: ~Copyable {
   /// The number of the last committed transaction that this one sees; in a write transaction its
   /// own. Corresponds to `mdb_txn_id`.
-  public borrowing func identifier() -> UInt64 { unsafe UInt64(mdb_txn_id(core.handle)) }
+  public borrowing func identifier() -> UInt64 {
+    core.requireOwnThread()
+    return unsafe UInt64(mdb_txn_id(core.handle))
+  }
 
   /// Lends the stored bytes of a key in place, or nil if the key is not there.
   /// - Throws: `badKeySize`, and what LMDB reports.
@@ -137,12 +143,32 @@ extension Transaction where Self: ~Copyable {
   }
 }
 
+/// What tells this thread from others. It is asked once per call and never kept over an `await`,
+/// between which the compiler would take two answers for one.
+@inline(__always)
+private func currentThread() -> UInt {
+  #if canImport(Darwin)
+    unsafe UInt(bitPattern: pthread_self())
+  #else
+    UInt(pthread_self())
+  #endif
+}
+
 // What every call checks, with the environment out of it unless a check fails: the compiler counts a
 // reference each time it is used.
 extension TransactionCore {
   @inline(__always)
   func requireOwn(_ table: TableBase) {
     if table.environment != environmentNumber { unsafe environment.requireOwn(table) }
+    requireOwnThread()
+  }
+
+  /// A closure that runs elsewhere while its caller waits (`DispatchQueue.main.sync`) can reach a lent
+  /// transaction: the compiler cannot see that, and LMDB does not look.
+  @inline(__always)
+  func requireOwnThread() {
+    precondition(
+      thread == currentThread(), "LMDB: a transaction was used on another thread than its own")
   }
 
   @inline(__always)

@@ -221,6 +221,66 @@ struct ValueCodecTests {
     }
   }
 
+  private struct Note: Codable, Equatable {
+    var title: String
+    var weight: Double
+  }
+
+  @Test("stores Codable values as JSON, and says which could not be coded without quoting them")
+  func json() throws {
+    let table = try environment.table("t", key: TextCodec.self, value: JSONCodec<Note>.self)
+    let note = Note(title: "a/b", weight: 0.5)
+    try environment.write { transaction in
+      try transaction.put(note, for: "good", in: table)
+      try transaction.put(bytes: Array("{}".utf8).span.bytes, for: "bad", in: table)
+    }
+    let (good, raw) = try environment.read { transaction in
+      (
+        try transaction.value(of: "good", in: table),
+        try transaction.bytes(of: "good", in: table)?.copiedBytes() ?? []
+      )
+    }
+    #expect(good == note)
+    #expect(String(decoding: raw, as: UTF8.self) == #"{"title":"a/b","weight":0.5}"#)
+    let decoding = #expect(throws: LMDBError.self) {
+      try environment.read { _ = try $0.value(of: "bad", in: table) }
+    }
+    #expect(decoding?.code == .badForm)
+    let encoding = #expect(throws: LMDBError.self) {
+      try environment.write { transaction in
+        try transaction.put(Note(title: "secret", weight: .nan), for: "nan", in: table)
+      }
+    }
+    #expect(encoding?.code == .badForm)
+    #expect(encoding?.description.contains("secret") == false)
+  }
+
+  @Test("keeps a set of keys, and bytes of one length")
+  func setsAndFixedBytes() throws {
+    let set = try environment.table(
+      "s", key: InlineBytesCodec<4>.self, value: EmptyCodec.self)
+    let hashes = try environment.table(
+      "h", key: UInt8Codec.self, value: InlineBytesCodec<3>.self)
+    try environment.write { transaction in
+      try transaction.put((), for: [1, 2, 3, 4], in: set)
+      try transaction.put([7, 8, 9], for: 1, in: hashes)
+    }
+    let (isIn, isOut, last) = try environment.read { transaction in
+      (
+        try transaction.contains([1, 2, 3, 4], in: set),
+        try transaction.contains([1, 2, 3, 5], in: set),
+        try transaction.value(of: 1, in: hashes)?[2]
+      )
+    }
+    #expect(isIn)
+    #expect(!isOut)
+    #expect(last == 9)
+    #expect(throws: LMDBError.self) {
+      try InlineBytesCodec<3>.decode(([1, 2] as [UInt8]).span.bytes)
+    }
+    #expect(throws: LMDBError.self) { try EmptyCodec.decode(([1] as [UInt8]).span.bytes) }
+  }
+
   @Test("fills a value in place, and leaves nothing unfilled behind")
   func reserved() throws {
     let table = try environment.table("t", key: UInt64Codec.self, value: BytesCodec.self)

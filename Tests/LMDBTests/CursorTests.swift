@@ -1,3 +1,4 @@
+import Foundation
 import LMDB
 import Testing
 
@@ -130,6 +131,25 @@ struct CursorTests {
     }
   }
 
+  @Test("traps, as its transaction does, on another thread than its own", arguments: [0, 1, 2])
+  func trapsElsewhere(kind: Int) async {
+    await #expect(processExitsWith: .failure) { [kind = kind as Int] in
+      let directory = try TemporaryDirectory()
+      let environment = try Environment.open(at: directory.file("env"))
+      let table = try environment.table("t", key: UInt32Codec.self, value: TextCodec.self)
+      try await environment.write { [table] transaction in
+        try transaction.put("one", for: 1, in: table)
+        onAnotherThread {
+          switch kind {
+          case 0: _ = try? transaction.value(of: 1, in: table)
+          case 1: _ = try? transaction.put("two", for: 2, in: table)
+          default: _ = try? transaction.count(of: table)
+          }
+        }
+      }
+    }
+  }
+
   @Test("deletes what a closure picks while it iterates", arguments: [1, 2, 3, 7, 1_000])
   func deletesWhere(step: UInt32) throws {
     let count = try environment.write { [table] transaction in
@@ -164,6 +184,20 @@ struct CursorTests {
       let all = (0..<1_000).map { UInt32($0 * 2) }
       #expect(keys == Array((reversed ? all.reversed() : all).prefix(limit)))
     }
+  }
+}
+
+/// Runs `body` on another thread and waits, which the compiler only allows by looking away; as
+/// `DispatchQueue.main.sync` does without.
+private func onAnotherThread(_ body: () -> Void) {
+  withoutActuallyEscaping(body) { body in
+    nonisolated(unsafe) let run = body
+    let done = DispatchSemaphore(value: 0)
+    Thread {
+      run()
+      done.signal()
+    }.start()
+    done.wait()
   }
 }
 
