@@ -1,7 +1,3 @@
-import Dispatch
-import Foundation
-import Synchronization
-
 /// How far a copy is.
 public struct CopyProgress: Sendable, Hashable {
   /// Bytes written so far.
@@ -36,21 +32,11 @@ extension Environment {
     to directory: String, compacting: Bool = false,
     progress: (@Sendable (CopyProgress) throws -> Void)? = nil
   ) async throws {
-    let flag = CancellationFlag()
-    try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, _>) in
-        DispatchQueue(label: "holdfast.lmdb.copy").async {
-          continuation.resume(
-            with: Result {
-              try self.copyBlocking(to: directory, compacting: compacting) { numbers in
-                try flag.check()
-                try progress?(numbers)
-              }
-            })
-        }
+    try await Self.onOwnThread { flag in
+      try self.copyBlocking(to: directory, compacting: compacting) {
+        try flag.check()
+        try progress?($0)
       }
-    } onCancel: {
-      flag.cancel()
     }
   }
 
@@ -128,15 +114,4 @@ extension Environment {
 extension HeldSnapshot {
   /// The bytes of the file up to the snapshot's last page.
   var byteCount: Int { (Int(clamping: meta.lastPage) + 1) * file.pageByteCount }
-}
-
-/// Tells a thread that the task it works for was cancelled.
-final class CancellationFlag: Sendable {
-  private let isCancelled = Atomic<Bool>(false)
-
-  func cancel() { isCancelled.store(true, ordering: .relaxed) }
-
-  func check() throws {
-    if isCancelled.load(ordering: .relaxed) { throw CancellationError() }
-  }
 }

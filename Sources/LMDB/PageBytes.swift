@@ -11,14 +11,14 @@ struct PageBytes: ~Copyable {
   }
 
   /// A little-endian integer; 0 where the page ends before it.
-  func integer<T: FixedWidthInteger>(at offset: Int, as type: T.Type = T.self) -> T {
-    let size = MemoryLayout<T>.size
-    guard offset >= 0, offset + size <= count else { return 0 }
-    var value: T = 0
-    for index in 0..<size {
-      value |= T(truncatingIfNeeded: bytes[base + offset + index]) &<< T(8 * index)
-    }
-    return value
+  func integer<T: FixedWidthInteger & BitwiseCopyable>(at offset: Int, as type: T.Type = T.self)
+    -> T
+  {
+    guard offset >= 0, offset + MemoryLayout<T>.size <= count else { return 0 }
+    // SAFETY: any bit pattern is an integer; the span's own check holds the bounds.
+    let value = unsafe bytes.span.bytes.unsafeLoadUnaligned(
+      fromByteOffset: base + offset, as: T.self)
+    return T(littleEndian: value)
   }
 
   mutating func store<T: FixedWidthInteger>(_ value: T, at offset: Int) {
