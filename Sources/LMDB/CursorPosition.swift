@@ -31,9 +31,13 @@ struct CursorPosition {
     self.core = core
     self.table = table
     self.context = context
+    core.countCursor(1)
   }
 
-  func close() { unsafe mdb_cursor_close(cursor) }
+  func close() {
+    unsafe mdb_cursor_close(cursor)
+    core.countCursor(-1)
+  }
 
   mutating func move(_ move: Move) throws(LMDBError) -> Bool {
     core.requireOwnThread()
@@ -81,7 +85,7 @@ struct CursorPosition {
   }
 
   private func requireEntry() {
-    precondition(isOnEntry, "LMDB: the cursor in table \(table.name) stands on no entry")
+    trapUnless(isOnEntry, "the cursor in table \(table.name) stands on no entry")
   }
 
   mutating func delete() throws(LMDBError) {

@@ -53,9 +53,9 @@ extension Environment {
   private func copyBlocking(
     to directory: String, compacting: Bool, progress: (CopyProgress) throws -> Void
   ) throws {
-    precondition(
+    trapUnless(
       !ThreadState.current.isWriting(self),
-      "LMDB: a copy begun inside a write of the same environment (\(path)); end the write first")
+      "a copy begun inside a write of the same environment (\(path)); end the write first")
     let snapshot = try HeldSnapshot(of: self)
     try progress(CopyProgress(copiedByteCount: 0, totalByteCount: snapshot.byteCount))
     let target = try CopyTarget(directory: directory)

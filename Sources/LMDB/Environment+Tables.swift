@@ -32,9 +32,9 @@ extension Environment {
     }
     if let known = tables.withLock({ $0[name] }) { return try base(known) }
     let thread = ThreadState.current
-    precondition(
+    trapUnless(
       !thread.isWriting(self) && !thread.isReading(self),
-      "LMDB: open table \(name) before the transaction that uses it (\(path))")
+      "open table \(name) before the transaction that uses it (\(path))")
     let opened: OpenTable
     if configuration.access == .read {
       // Handles may be opened by one transaction of a process at a time: the queue sees to it.
@@ -99,9 +99,9 @@ extension Environment {
   }
 
   func requireOwn(_ table: TableBase) {
-    precondition(
+    trapUnless(
       table.environment == number,
-      "LMDB: table \(table.name) belongs to another environment than \(path)")
+      "table \(table.name) belongs to another environment than \(path)")
   }
 
   func check(_ result: Int32, _ operation: String, _ table: String? = nil) throws(LMDBError) {

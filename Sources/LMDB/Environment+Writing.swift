@@ -69,11 +69,11 @@ extension Environment {
   /// The blocking write, for callers of this package that run on a queue of their own.
   package func writeBlocking<R>(_ body: (inout WriteTransaction) throws -> R) throws -> R {
     let thread = ThreadState.current
-    precondition(
-      !thread.isWriting(self), "LMDB: a write inside a write of one environment (\(path))")
-    precondition(
+    trapUnless(
+      !thread.isWriting(self), "a write inside a write of one environment (\(path))")
+    trapUnless(
       !thread.isReading(self),
-      "LMDB: a write inside a read of one environment (\(path)); end the read first")
+      "a write inside a read of one environment (\(path)); end the read first")
     return try queue.sync { try runAlone(body) }
   }
 

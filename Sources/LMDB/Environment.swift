@@ -136,9 +136,9 @@ import Synchronization
   /// - Precondition: not called from inside one of its transactions.
   public func close() throws(LMDBError) {
     let thread = ThreadState.current
-    precondition(
+    trapUnless(
       !thread.isWriting(self) && !thread.isReading(self),
-      "LMDB: an environment cannot be closed from inside one of its transactions (\(path))")
+      "an environment cannot be closed from inside one of its transactions (\(path))")
     let isDone = queue.sync {
       isClosed
         || gate.exclusively(patience: .seconds(30)) {

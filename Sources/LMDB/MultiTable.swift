@@ -285,9 +285,9 @@ extension WriteTransaction {
     _ key: RawSpan, _ values: RawSpan, valueByteCount: Int, in table: TableBase
   ) throws(LMDBError) {
     let count = values.byteCount / valueByteCount
-    precondition(
+    trapUnless(
       count * valueByteCount == values.byteCount,
-      "LMDB: \(values.byteCount) bytes are no values of \(valueByteCount) bytes")
+      "\(values.byteCount) bytes are no values of \(valueByteCount) bytes")
     guard count > 0 else { return }
     core.requireOwn(table)
     try core.checkKey(byteCount: key.byteCount, "mdb_cursor_put", table)

@@ -83,7 +83,7 @@ public struct PackedRecords: Sendable {
     public subscript(index: Int) -> RawSpan {
       @_lifetime(copy self)
       get {
-        precondition(index >= 0 && index < count, "LMDB: no packed record \(index) of \(count)")
+        trapUnless(index >= 0 && index < count, "no packed record \(index) of \(count)")
         let base = 4 + 4 * count
         let start = index == 0 ? 0 : Int(Self.number(bytes, index))
         return bytes.extracting(base + start..<base + Int(Self.number(bytes, index + 1)))

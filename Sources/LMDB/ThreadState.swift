@@ -16,6 +16,8 @@ import Synchronization
     var environment: UInt64
     /// The handle of a read; nil for a write.
     var reader: OpaquePointer?
+    /// The cursors of it that live.
+    var cursorCount = 0
   }
 
   /// The innermost level lies in the record itself: depths of 0 and 1 allocate nothing.
@@ -106,8 +108,32 @@ import Synchronization
   /// Leaves the innermost transaction.
   @inline(__always)
   func leave() {
+    if unsafe record.pointee.innermost.cursorCount != 0 { trapKeptCursor() }
     unsafe record.pointee.depth -= 1
     if unsafe record.pointee.depth > 0 { restoreInnermost() }
+  }
+
+  /// Counts the cursors of a transaction, `reader` being nil for a write.
+  ///
+  /// The compiler keeps a cursor within its transaction except where it is assigned to a variable
+  /// that the closure captured: of types that cannot be copied, Swift 6.3 does not see that.
+  func countCursor(_ change: Int, of environment: UInt64, reader: OpaquePointer?) {
+    // The outermost of reads inside each other is the one that ends their common snapshot.
+    for index in unsafe record.pointee.outer.indices {
+      let level = unsafe record.pointee.outer[index]
+      if unsafe level.environment == environment && level.reader == reader {
+        unsafe record.pointee.outer[index].cursorCount += change
+        return
+      }
+    }
+    let innermost = unsafe record.pointee.innermost
+    guard unsafe innermost.environment == environment && innermost.reader == reader else { return }
+    unsafe record.pointee.innermost.cursorCount += change
+  }
+
+  @inline(never)
+  private func trapKeptCursor() -> Never {
+    trap("a cursor was kept beyond its transaction; keep its key instead")
   }
 
   @inline(never)

@@ -32,6 +32,12 @@ public protocol Transaction: ~Copyable {
     environmentNumber = environment.number
     self.isReading = isReading
   }
+
+  /// Counts a cursor that the caller holds; see ``ThreadState/countCursor(_:of:reader:)``.
+  func countCursor(_ change: Int) {
+    unsafe ThreadState.current.countCursor(
+      change, of: environmentNumber, reader: isReading ? handle : nil)
+  }
 }
 
 /// One snapshot, read only. See ``Environment/read(_:)``.
@@ -167,8 +173,8 @@ extension TransactionCore {
   /// transaction: the compiler cannot see that, and LMDB does not look.
   @inline(__always)
   func requireOwnThread() {
-    precondition(
-      thread == currentThread(), "LMDB: a transaction was used on another thread than its own")
+    trapUnless(
+      thread == currentThread(), "a transaction was used on another thread than its own")
   }
 
   @inline(__always)

@@ -175,7 +175,7 @@ public struct WriteTransaction: ~Copyable, Transaction {
     _ byteCount: Int, for key: RawSpan, in table: TableBase,
     _ body: (inout OutputRawSpan) -> Void
   ) throws(LMDBError) {
-    precondition(byteCount >= 0, "LMDB: a value of \(byteCount) bytes")
+    trapUnless(byteCount >= 0, "a value of \(byteCount) bytes")
     try checkStore(byteCount, key, table)
     var value = unsafe MDB_val(mv_size: byteCount, mv_data: nil)
     try check(unsafe store(&value, for: key, in: table, MDB_RESERVE), "mdb_put", table)

@@ -160,25 +160,4 @@ struct EnvironmentTests {
     }
     #expect(error.code == .readOnly)
   }
-
-  @Test("traps a write inside a write with a sentence instead of hanging")
-  func writeInsideWrite() async {
-    await #expect(processExitsWith: .failure) {
-      let directory = try TemporaryDirectory()
-      let environment = try Environment.open(at: directory.path)
-      func nested() throws { try environment.write { _ in try environment.write { _ in } } }
-      try nested()
-    }
-  }
-
-  @Test("traps a table of another environment")
-  func foreignTable() async {
-    await #expect(processExitsWith: .failure) {
-      let directory = try TemporaryDirectory()
-      let one = try Environment.open(at: directory.file("one"))
-      let two = try Environment.open(at: directory.file("two"))
-      let table = try one.table("t", key: TextCodec.self, value: TextCodec.self)
-      _ = try two.read { try $0.value(of: "a", in: table) }
-    }
-  }
 }
