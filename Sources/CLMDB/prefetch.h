@@ -16,7 +16,7 @@
 #include <string.h>
 
 struct clmdb_prefetcher {
-  MDB_cursor *scout;      // opened at the first failed guess; the caller closes it
+  MDB_cursor *scout;      // of the same table; the caller's, or opened at the first failed guess
   uintptr_t page;         // the leaf that is being visited
   uintptr_t next;         // the leaf expected behind it
   uintptr_t asked;        // lines of `next` at and above this address were asked for

@@ -37,7 +37,9 @@ extension Environment {
       if let reader = unsafe place.reader, unsafe mdb_txn_renew(reader) == 0 {
         unsafe thread.enter(self, reader: reader)
         return unsafe Reader(
-          core: TransactionCore(handle: reader, environment: self, isReading: true),
+          core: TransactionCore(
+            handle: reader, environment: self, isReading: true,
+            idleCursors: gate.cursors(of: place.slot)),
           slot: place.slot)
       }
       // Renewed once more on the slow way, which finds out what stopped it.
@@ -83,7 +85,9 @@ extension Environment {
       guard let place = unsafe gate.enter(thread, isInside: isInside) else { continue }
       if let reader = unsafe beginRead(renewing: place.reader, &result) {
         return unsafe Reader(
-          core: TransactionCore(handle: reader, environment: self, isReading: true),
+          core: TransactionCore(
+            handle: reader, environment: self, isReading: true,
+            idleCursors: gate.cursors(of: place.slot)),
           slot: place.slot)
       }
       unsafe gate.leave(slot: place.slot, keeping: nil)

@@ -49,52 +49,66 @@ public struct PackedRecords: Sendable {
   }
 
   /// Stored records, lent in place.
+  ///
+  /// Making one looks at the value's head only; each record's place is checked when it is asked for.
   public struct View: ~Escapable {
-    private let bytes: RawSpan
+    @usableFromInline let bytes: RawSpan
     /// How many records there are.
     public let count: Int
+    /// Where the records begin.
+    @usableFromInline let start: Int
 
-    /// - Throws: `badForm` when the records' ends do not fit the value.
-    @usableFromInline
+    /// - Throws: `badForm` when the value's size is not what its head says.
+    @inlinable
     @_lifetime(copy bytes)
     init(_ bytes: RawSpan) throws(LMDBError) {
-      var isWhole = bytes.byteCount >= 4
-      let count = isWhole ? Int(Self.number(bytes, 0)) : 0
-      isWhole = isWhole && count <= (bytes.byteCount - 4) / 4
-      if isWhole {
-        let contentCount = bytes.byteCount - 4 - 4 * count
-        var last = 0
-        for index in 0..<count {
-          let end = Int(Self.number(bytes, index + 1))
-          if end < last { isWhole = false }
-          last = max(end, last)
-        }
-        isWhole = isWhole && last == contentCount
-      }
-      guard isWhole else {
-        throw LMDBError(.badForm, operation: "decode", detail: "these are no packed records")
-      }
       self.bytes = bytes
-      self.count = count
+      count = bytes.byteCount >= 4 ? Self.number(bytes, 0) : .max
+      guard count <= (bytes.byteCount - 4) / 4 else { throw Self.badForm() }
+      start = 4 + 4 * count
+      let end = count == 0 ? 0 : Self.number(bytes, count)
+      guard end == bytes.byteCount - start else { throw Self.badForm() }
     }
 
     /// Lends a record.
     /// - Precondition: the index lies within `0..<count`.
-    public subscript(index: Int) -> RawSpan {
-      @_lifetime(copy self)
-      get {
-        trapUnless(index >= 0 && index < count, "no packed record \(index) of \(count)")
-        let base = 4 + 4 * count
-        let start = index == 0 ? 0 : Int(Self.number(bytes, index))
-        return bytes.extracting(base + start..<base + Int(Self.number(bytes, index + 1)))
+    /// - Throws: `badForm` when the record's place does not lie within the value.
+    @inlinable
+    @_lifetime(copy self)
+    public func record(at index: Int) throws(LMDBError) -> RawSpan {
+      if index < 0 || index >= count { trap("there is no packed record \(index) of \(count)") }
+      let first = index == 0 ? 0 : Self.number(bytes, index)
+      let last = Self.number(bytes, index + 1)
+      guard first <= last, last <= bytes.byteCount - start else { throw Self.badForm() }
+      // SAFETY: just checked.
+      return unsafe bytes.extracting(unchecked: start + first..<start + last)
+    }
+
+    /// Lends each record to `body`, in order.
+    /// - Throws: `badForm` when a record's place does not lie within the value; what `body` throws.
+    @inlinable
+    public func forEach(_ body: (RawSpan) throws -> Void) throws {
+      var first = 0
+      for index in 0..<count {
+        let last = Self.number(bytes, index + 1)
+        guard first <= last, last <= bytes.byteCount - start else { throw Self.badForm() }
+        // SAFETY: just checked.
+        try body(unsafe bytes.extracting(unchecked: start + first..<start + last))
+        first = last
       }
     }
 
     /// The count is at place 0, the end of record `i` at place `i + 1`.
-    private static func number(_ bytes: RawSpan, _ place: Int) -> UInt32 {
+    @inlinable
+    static func number(_ bytes: RawSpan, _ place: Int) -> Int {
       // SAFETY: any bit pattern is an integer; the span's own check holds the bounds.
-      unsafe UInt32(
-        littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: 4 * place, as: UInt32.self))
+      unsafe Int(
+        UInt32(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: 4 * place, as: UInt32.self)))
+    }
+
+    @usableFromInline
+    static func badForm() -> LMDBError {
+      LMDBError(.badForm, operation: "decode", detail: "these are no packed records")
     }
   }
 }
@@ -119,12 +133,13 @@ public enum PackedRecordsCodec: BorrowingValueCodec {
   public static func decode(_ bytes: RawSpan) throws(LMDBError) -> PackedRecords {
     let view = try view(bytes)
     var records = PackedRecords()
-    for index in 0..<view.count { records.append(view[index]) }
+    for index in 0..<view.count { records.append(try view.record(at: index)) }
     return records
   }
 
   /// Reads the records in place.
   /// - Throws: `badForm` when the bytes are no packed records.
+  @inlinable
   @_lifetime(copy bytes)
   public static func view(_ bytes: RawSpan) throws(LMDBError) -> PackedRecords.View {
     try PackedRecords.View(bytes)

@@ -25,7 +25,9 @@ import Synchronization
     /// 0: free and empty; 1: claimed; else a reset transaction, the lowest bit saying that it was
     /// used since the last ``ReaderGate/trim(_:)``.
     let state = Atomic<UInt>(0)
-    private let rest = InlineArray<7, UInt>(repeating: 0)
+    /// Belongs to whoever claimed the slot.
+    var cursors = IdleCursors()
+    private let rest = InlineArray<5, UInt>(repeating: 0)
   }
 
   private static let claimed: UInt = 1
@@ -42,7 +44,10 @@ import Synchronization
     for index in 0..<Self.slotCount { unsafe (slots + index).initialize(to: Slot()) }
   }
 
-  deinit { unsafe slots.deallocate() }
+  deinit {
+    for index in 0..<Self.slotCount { unsafe slots[index].cursors.close() }
+    unsafe slots.deallocate()
+  }
 
   var isClosed: Bool { word.load(ordering: .acquiring) & Self.closedBit != 0 }
   var isBroken: Bool { word.load(ordering: .acquiring) & Self.brokenBit != 0 }
@@ -105,6 +110,14 @@ extension ReaderGate {
     }
     uncached.wrappingAdd(1, ordering: .sequentiallyConsistent)
     return unsafe Place(slot: -1, reader: nil)
+  }
+
+  /// The cursors kept in a claimed slot; nil for a reader without one.
+  @unsafe @inline(__always)
+  func cursors(of slot: Int) -> UnsafeMutablePointer<IdleCursors>? {
+    guard slot >= 0 else { return nil }
+    // SAFETY: the slots lie in memory of their own, where the address of a part stays.
+    return unsafe withUnsafeMutablePointer(to: &slots[slot].cursors) { unsafe $0 }
   }
 
   /// Takes the reset transaction out of another slot that nobody is in.
@@ -177,9 +190,11 @@ extension ReaderGate {
     let state = unsafe slots[index].state.load(ordering: .relaxed)
     guard state > Self.claimed, isWanted(state),
       unsafe slots[index].state.compareExchange(
-        expected: state, desired: 0, ordering: .acquiring
+        expected: state, desired: Self.claimed, ordering: .acquiring
       ).exchanged
     else { return nil }
+    unsafe slots[index].cursors.close()
+    unsafe slots[index].state.store(0, ordering: .releasing)
     return unsafe OpaquePointer(bitPattern: state & ~Self.usedBit)
   }
 

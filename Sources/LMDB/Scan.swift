@@ -31,11 +31,8 @@ extension TransactionCore {
     requireOwn(table)
     try edges.check(self, table)
     guard limit > 0 else { return }
-    var opened: OpaquePointer?
-    try check(
-      unsafe mdb_cursor_open(handle, table.handle, &opened), "mdb_cursor_open", table)
-    let cursor = unsafe opened
-    defer { unsafe mdb_cursor_close(cursor) }
+    let cursor = unsafe try beginCursor(table)
+    defer { unsafe end(cursor) }
     var key = unsafe MDB_val()
     var value = unsafe MDB_val()
     var result = unsafe edges.place(
@@ -45,7 +42,8 @@ extension TransactionCore {
       var numbers = MDB_stat()
       unsafe mdb_stat(handle, table.handle, &numbers)
       unsafe prefetcher.page_size = Int(numbers.ms_psize)
-      defer { if let scout = unsafe prefetcher.scout { unsafe mdb_cursor_close(scout) } }
+      unsafe prefetcher.scout = unsafe try beginCursor(table)
+      defer { unsafe end(prefetcher.scout) }
       var left = limit
       while result == 0, unsafe edges.contains(key, reversed: false) {
         unsafe clmdb_prefetch(&prefetcher, cursor, key.mv_data)

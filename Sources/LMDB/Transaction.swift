@@ -26,8 +26,15 @@ public protocol Transaction: ~Copyable {
   /// Whether its pages lie in the map: a write transaction's own pages lie elsewhere.
   let isReading: Bool
 
-  init(handle: OpaquePointer, environment: Environment, isReading: Bool = false) {
+  /// The cursors that are kept for the scans of this reader.
+  private let idleCursors: UnsafeMutablePointer<IdleCursors>?
+
+  init(
+    handle: OpaquePointer, environment: Environment, isReading: Bool = false,
+    idleCursors: UnsafeMutablePointer<IdleCursors>? = nil
+  ) {
     unsafe self.handle = handle
+    unsafe self.idleCursors = idleCursors
     unsafe self.environment = environment
     environmentNumber = environment.number
     self.isReading = isReading
@@ -158,6 +165,30 @@ private func currentThread() -> UInt {
   #else
     UInt(pthread_self())
   #endif
+}
+
+// Cursors
+extension TransactionCore {
+  /// A cursor for a scan, to be given back with ``end(_:)``.
+  @unsafe func beginCursor(_ table: TableBase) throws(LMDBError) -> OpaquePointer {
+    if let kept = unsafe idleCursors?.pointee.take(table.handle, for: handle) {
+      return unsafe kept
+    }
+    var opened: OpaquePointer?
+    let result = unsafe mdb_cursor_open(handle, table.handle, &opened)
+    guard result == 0, let cursor = unsafe opened else {
+      throw error(result, "mdb_cursor_open", table)
+    }
+    return unsafe cursor
+  }
+
+  @unsafe func end(_ cursor: OpaquePointer) {
+    if let idleCursors = unsafe idleCursors {
+      unsafe idleCursors.pointee.keep(cursor)
+    } else {
+      unsafe mdb_cursor_close(cursor)
+    }
+  }
 }
 
 // What every call checks, with the environment out of it unless a check fails: the compiler counts a

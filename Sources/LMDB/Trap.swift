@@ -8,4 +8,5 @@ func trapUnless(_ isKept: Bool, _ sentence: @autoclosure () -> String) {
 
 /// Stops the program with a sentence: a caller broke a rule that the compiler cannot see.
 @inline(never)
+@usableFromInline
 func trap(_ sentence: String) -> Never { fatalError("LMDB: \(sentence)") }

@@ -167,8 +167,8 @@ let lentValues = [
       var kept: [UInt8] = []  // right
       try environment.read { transaction in
         guard let view = try transaction.view(of: 1, in: packed) else { return }
-        kept = view[0]  // wrong
-        kept = view[0].copiedBytes()  // right
+        kept = try view.record(at: 0)  // wrong
+        kept = try view.record(at: 0).copiedBytes()  // right
       }
       use(kept)  // wrong
       use(kept.count)  // right

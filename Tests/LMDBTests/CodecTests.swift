@@ -190,9 +190,15 @@ struct ValueCodecTests {
     let (size, isSame, decoded) = try environment.read { transaction in
       guard let view = try transaction.view(of: 1, in: table) else { return (-1, false, -1) }
       var isSame = true
-      for index in 0..<view.count where view[index].copiedBytes() != record(index) {
-        isSame = false
+      for index in 0..<view.count {
+        if try view.record(at: index).copiedBytes() != record(index) { isSame = false }
       }
+      var next = 0
+      try view.forEach { bytes in
+        if bytes.copiedBytes() != record(next) { isSame = false }
+        next += 1
+      }
+      if next != count { isSame = false }
       return (view.count, isSame, try transaction.value(of: 1, in: table)?.count ?? -1)
     }
     #expect(size == count)

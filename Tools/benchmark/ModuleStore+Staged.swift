@@ -51,8 +51,7 @@ struct StagedModuleStore {
     var digest: UInt64 = 0
     let count = try environment.read { transaction -> Int? in
       guard let page = try transaction.view(of: number, in: table) else { return nil }
-      for index in 0..<page.count {
-        let record = page[index]
+      try page.forEach { record in
         digest ^= touch(record.extracting(16..<record.byteCount))
       }
       return page.count
