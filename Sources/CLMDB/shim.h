@@ -1,3 +1,4 @@
 #pragma once
 #include <lmdb.h>
+#include "files.h"
 #include "prefetch.h"

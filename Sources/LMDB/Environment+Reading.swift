@@ -109,6 +109,10 @@ extension Environment {
       unsafe mdb_txn_abort(idle)
       return nil
     }
+    let numbers = numbers()
+    result = readerSlots.prepare(
+      usedCount: numbers.readerSlotCount, maximum: numbers.readerCountMax, in: path)
+    guard result == 0 else { return nil }
     var created: OpaquePointer?
     result = unsafe mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &created)
     if result == MDB_READERS_FULL {

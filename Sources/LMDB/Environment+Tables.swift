@@ -30,6 +30,7 @@ extension Environment {
       return TableBase(
         name: name, handle: known.handle, environment: number, hasDuplicates: hasDuplicates)
     }
+    try requireOwnProcess("mdb_dbi_open")
     if let known = tables.withLock({ $0[name] }) { return try base(known) }
     let thread = ThreadState.current
     trapUnless(

@@ -34,6 +34,7 @@ extension Environment {
   public func write<R: Sendable>(
     _ body: @escaping @Sendable (inout WriteTransaction) throws -> R
   ) async throws -> R {
+    try requireOwnProcess("write")
     let outcome = Outcome<R>()
     return try await withCheckedThrowingContinuation { continuation in
       submit(
@@ -68,6 +69,7 @@ extension Environment {
 
   /// The blocking write, for callers of this package that run on a queue of their own.
   package func writeBlocking<R>(_ body: (inout WriteTransaction) throws -> R) throws -> R {
+    try requireOwnProcess("write")
     let thread = ThreadState.current
     trapUnless(
       !thread.isWriting(self), "a write inside a write of one environment (\(path))")

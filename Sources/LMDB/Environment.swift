@@ -22,6 +22,7 @@ import Synchronization
 
   let handle: OpaquePointer
   let gate = ReaderGate()
+  let readerSlots: LockFile.Slots
   let queue = DispatchQueue(label: "holdfast.lmdb.writer")
   let pending = Mutex(PendingWrites())
   let tables = Mutex<[String: OpenTable]>([:])
@@ -38,7 +39,9 @@ import Synchronization
   ///
   /// - Parameter path: the directory; made with mode 0700 when access is `createOrWrite`.
   /// - Throws: `missing`, `notADirectory`, `noPermission`; `damaged` and `versionMismatch` when the
-  ///   data file is not what its head says (it is checked before it is mapped); `outOfResources`.
+  ///   data file is not what its head says (it is checked before it is mapped); `diskFull` (nothing
+  ///   is left by halves: open it again when there is room); `lockMismatch` when other processes
+  ///   have it open under another lock file; `outOfResources`.
   /// - Cost: about 0.1 ms when it exists. Corresponds to `mdb_env_open` with `MDB_NOTLS`.
   public static func open(
     at path: String, configuration: Configuration = Configuration()
@@ -64,13 +67,20 @@ import Synchronization
     self.path = path
     self.configuration = configuration
     var mapByteCount = configuration.mapSizeByteCount
-    if unsafe access(file, F_OK) == 0 {
-      let meta = try MetaPages(file: file, directory: path)
-      // A map that just fits the file would have no room for the next write.
-      mapByteCount = max(mapByteCount, meta.mapByteCount, meta.usedByteCount / 4 * 5)
-    } else if configuration.access != .createOrWrite {
-      throw LMDBError(.missing, operation: "open", path: path)
+    if FileNumbers(path: file) == nil {
+      guard errno == ENOENT else { throw LMDBError.from(errno, operation: "stat", path: path) }
+      guard configuration.access == .createOrWrite else {
+        throw LMDBError(.missing, operation: "open", path: path)
+      }
+      try NewDataFile.make(file, in: path, configuration: configuration)
     }
+    let meta = try MetaPages(file: file, directory: path)
+    // A map that just fits the file would have no room for the next write.
+    mapByteCount = max(mapByteCount, meta.mapByteCount, meta.usedByteCount / 4 * 5)
+    let flags = Self.flags(for: configuration, at: path)
+    let isLocking = flags & UInt32(MDB_NOLOCK) == 0
+    // Without a lock file readers have no slots.
+    let slotCount = isLocking ? try LockFile.reserve(in: path) : Int.max
     var created: OpaquePointer?
     var result = unsafe mdb_env_create(&created)
     guard result == 0, let handle = unsafe created else {
@@ -84,21 +94,29 @@ import Synchronization
       result = unsafe mdb_env_set_maxreaders(handle, UInt32(configuration.readerCountMax))
     }
     if result == 0 {
-      result = unsafe mdb_env_open(handle, path, Self.flags(for: configuration, at: path), 0o600)
+      result = unsafe mdb_env_open(handle, path, flags, 0o600)
     }
     guard result == 0 else {
       // The handle must be closed after a failed open, too.
       unsafe mdb_env_close(handle)
       throw LMDBError.from(result, operation: "mdb_env_open", path: path)
     }
+    do {
+      unsafe try LockFile.claim(handle, in: path, isLocking: isLocking)
+    } catch {
+      unsafe mdb_env_close(handle)
+      throw error
+    }
     guard let fileID = EnvironmentRegistry.FileID(file: file) else {
       // Renamed or removed meanwhile; the registry's lock is held, so nobody has opened it again.
       let number = errno
+      unsafe LockFile.disclaim(handle)
       unsafe mdb_env_close(handle)
       throw LMDBError.from(number, operation: "stat", path: path)
     }
     unsafe self.handle = handle
     self.fileID = fileID
+    readerSlots = LockFile.Slots(reservedCount: slotCount)
     _ = hasClearedDeadReaders()
   }
 
@@ -112,9 +130,12 @@ import Synchronization
     var flags = UInt32(MDB_NOTLS)
     if configuration.access == .read {
       flags |= UInt32(MDB_RDONLY)
-      // Without a lock file nobody has it open. A reader must not leave one behind: made by another
-      // user it would keep the app out.
-      if unsafe access(path + "/lock.mdb", F_OK) != 0 { flags |= UInt32(MDB_NOLOCK) }
+      // Without a lock file nobody has it open, which the claims prove. A reader must not leave one
+      // behind: made by another user it would keep the app out. On a file system that is read-only
+      // LMDB would do without it, too.
+      if unsafe access(LockFile.path(in: path), W_OK) != 0, errno == ENOENT || errno == EROFS {
+        flags |= UInt32(MDB_NOLOCK)
+      }
     }
     switch configuration.durability {
     case .durable: break
@@ -135,6 +156,7 @@ import Synchronization
   /// - Throws: `busy` when a reader of this process has not ended after 30 seconds; it stays open.
   /// - Precondition: not called from inside one of its transactions.
   public func close() throws(LMDBError) {
+    try requireOwnProcess("close")
     let thread = ThreadState.current
     trapUnless(
       !thread.isWriting(self) && !thread.isReading(self),
@@ -152,6 +174,7 @@ import Synchronization
   func closeHandle() {
     EnvironmentRegistry.shared.close(fileID) {
       unsafe gate.takeAll { unsafe mdb_txn_abort($0) }
+      unsafe LockFile.disclaim(handle)
       unsafe mdb_env_close(handle)
     }
   }
@@ -168,8 +191,14 @@ import Synchronization
     commits.wrappingAdd(1, ordering: .relaxed)
   }
 
-  func requireUsable(_ operation: String) throws(LMDBError) {
+  /// Before anything that waits: in a forked child a lock or queue that a thread of the parent was
+  /// inside of stays shut for ever.
+  func requireOwnProcess(_ operation: String) throws(LMDBError) {
     guard fork.isOurs else { throw LMDBError(.forked, operation: operation, path: path) }
+  }
+
+  func requireUsable(_ operation: String) throws(LMDBError) {
+    try requireOwnProcess(operation)
     if gate.isBroken { throw LMDBError(.broken, operation: operation, path: path) }
     if gate.isClosed { throw LMDBError(.closed, operation: operation, path: path) }
   }

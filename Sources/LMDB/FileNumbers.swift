@@ -14,6 +14,8 @@ struct FileNumbers {
   let device: UInt64
   let inode: UInt64
   let byteCount: Int
+  /// What of it has a place on the disk; a hole has none.
+  let allocatedByteCount: Int64
   let isDirectory: Bool
   /// The rights, without the file's kind.
   let mode: UInt32
@@ -38,6 +40,7 @@ struct FileNumbers {
     device = UInt64(truncatingIfNeeded: numbers.st_dev)
     inode = UInt64(numbers.st_ino)
     byteCount = Int(numbers.st_size)
+    allocatedByteCount = Int64(numbers.st_blocks) * 512
     isDirectory = numbers.st_mode & S_IFMT == S_IFDIR
     mode = UInt32(numbers.st_mode & 0o7777)
   }

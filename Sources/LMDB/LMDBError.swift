@@ -59,6 +59,9 @@ public struct LMDBError: Error, Sendable, CustomStringConvertible {
     public static let broken = Code("broken")
     /// The environment was opened before `fork` and is used in the child.
     public static let forked = Code("forked")
+    /// Other processes have the data file open under another lock file: theirs was deleted, or the
+    /// file is reached through a hard link. Both would write at once. Close it there first.
+    public static let lockMismatch = Code("lockMismatch")
     /// Transactions of this process did not end within the time allowed.
     public static let busy = Code("busy")
     /// Stored bytes do not have the form their codec expects.
@@ -128,6 +131,7 @@ public struct LMDBError: Error, Sendable, CustomStringConvertible {
     case .closed: "the environment is closed"
     case .broken: "the environment failed earlier; open it again"
     case .forked: "the environment was opened before fork; open it in the child"
+    case .lockMismatch: "others have it open under another lock file; close it there first"
     case .busy: "transactions of this process did not end in time"
     case .badForm: "stored bytes do not have the expected form"
     default: "refused"

@@ -173,13 +173,21 @@ final class Session {
     }
   }
 
+  /// `limit descriptors COUNT`, or `limit space COUNT`: that many bytes more than are used now.
   private func limit(_ words: ArraySlice<String>) throws {
-    let resource = try words.word(0) == "space" ? RLIMIT_AS : RLIMIT_NOFILE
+    let isSpace = try words.word(0) == "space"
+    let resource = isSpace ? RLIMIT_AS : RLIMIT_NOFILE
     var limits = rlimit()
     try call(getrlimit(__rlimit_resource_t(resource.rawValue), &limits))
+    let used = isSpace ? try usedAddressSpace() : 0
     limits.rlim_cur =
-      try words.word(1) == "none" ? limits.rlim_max : rlim_t(try words.number(1))
+      try words.word(1) == "none" ? limits.rlim_max : rlim_t(used + (try words.number(1)))
     try call(setrlimit(__rlimit_resource_t(resource.rawValue), &limits))
+  }
+
+  private func usedAddressSpace() throws -> Int {
+    let numbers = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
+    return (numbers.split(separator: " ").first.flatMap { Int($0) } ?? 0) * Int(getpagesize())
   }
 
   /// Opens files until only that many descriptors are free.

@@ -128,6 +128,17 @@ final class FaultChild: @unchecked Sendable {
     return answer
   }
 
+  /// Asks, and expects an answer that is, or with `prefix` begins with, what is given.
+  func expect(
+    _ command: String, _ answer: String = "ok", prefix: Bool = false, _ comment: String = "",
+    at location: SourceLocation = #_sourceLocation
+  ) throws {
+    let found = try ask(command)
+    let isAsExpected = prefix ? found.hasPrefix(answer + " ") : found == answer
+    #expect(
+      isAsExpected, "\(command): \(found), not \(answer) \(comment)", sourceLocation: location)
+  }
+
   func send(_ command: String) {
     let bytes = Array((command + "\n").utf8)
     _ = Foundation.send(connection, bytes, bytes.count, Int32(MSG_NOSIGNAL))

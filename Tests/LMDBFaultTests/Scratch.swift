@@ -117,7 +117,25 @@ final class Mount: Sendable {
   }
 
   /// Gives the room back that `fill` took.
-  func empty() { unlink(file("ballast")) }
+  func empty() throws {
+    unlink(file("ballast"))
+    // ext4 reuses blocks only after its journal has committed, which happens in its own time.
+    for _ in 0..<500 {
+      if canAllocate(512 << 10) { return }
+      usleep(10_000)
+    }
+    throw MountError.failed("the room of a removed file did not come back")
+  }
+
+  private func canAllocate(_ byteCount: Int) -> Bool {
+    let descriptor = open(file("probe"), O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { return false }
+    defer {
+      close(descriptor)
+      unlink(file("probe"))
+    }
+    return posix_fallocate(descriptor, 0, off_t(byteCount)) == 0 && fsync(descriptor) == 0
+  }
 
   var freeByteCount: Int {
     var numbers = statvfs()

@@ -1,0 +1,58 @@
+#pragma once
+// Calls on files that Linux has and that a Swift module cannot make by itself: the C library hides
+// them unless GNU's extensions are asked for. Elsewhere they do nothing and say that all is well.
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#if defined(__linux__)
+int fallocate(int descriptor, int mode, off_t offset, off_t byte_count);
+enum { clmdb_keep_size = 1, clmdb_ofd_getlk = 36, clmdb_ofd_setlk = 37 };
+#endif
+
+// Gives the first bytes of a file their place on the disk; its size stays. 0, or an errno.
+static inline int clmdb_reserve(int descriptor, int64_t byte_count) {
+#if defined(__linux__)
+  while (fallocate(descriptor, clmdb_keep_size, 0, byte_count) != 0)
+    if (errno != EINTR) return errno;
+#else
+  (void)descriptor, (void)byte_count;
+#endif
+  return 0;
+}
+
+// Takes a shared lock on one byte, which belongs to the open file and ends with it. 0, or an errno.
+static inline int clmdb_claim(int descriptor, int64_t place) {
+#if defined(__linux__)
+  struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = place, .l_len = 1};
+  if (fcntl(descriptor, clmdb_ofd_setlk, &lock) != 0) return errno;
+#else
+  (void)descriptor, (void)place;
+#endif
+  return 0;
+}
+
+// Gives up all such locks of this open file on some bytes.
+static inline void clmdb_disclaim(int descriptor, int64_t first, int64_t byte_count) {
+#if defined(__linux__)
+  struct flock lock = {
+      .l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = first, .l_len = byte_count};
+  (void)fcntl(descriptor, clmdb_ofd_setlk, &lock);
+#else
+  (void)descriptor, (void)first, (void)byte_count;
+#endif
+}
+
+// Whether another open file has such a lock on any of some bytes.
+static inline int clmdb_is_claimed(int descriptor, int64_t first, int64_t byte_count) {
+#if defined(__linux__)
+  if (byte_count <= 0) return 0;
+  struct flock lock = {
+      .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = first, .l_len = byte_count};
+  return fcntl(descriptor, clmdb_ofd_getlk, &lock) == 0 && lock.l_type != F_UNLCK;
+#else
+  (void)descriptor, (void)first, (void)byte_count;
+  return 0;
+#endif
+}
