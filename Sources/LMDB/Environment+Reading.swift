@@ -80,7 +80,7 @@ extension Environment {
   func beginOwnReading(_ thread: ThreadState, hasWriterTurn: Bool) throws(LMDBError) -> Reader {
     let isInside = thread.isReading(self) || thread.isWriting(self)
     var result: Int32 = 0
-    for _ in 0..<4 {
+    for _ in 0..<10 {
       try requireUsable("read")
       guard let place = unsafe gate.enter(thread, isInside: isInside) else { continue }
       if let reader = unsafe beginRead(renewing: place.reader, &result) {
@@ -93,8 +93,7 @@ extension Environment {
       unsafe gate.leave(slot: place.slot, keeping: nil)
       // Moving the map needs every reader out: one that this thread is inside of cannot be.
       guard result == MDB_MAP_RESIZED, !isInside else { break }
-      let error = hasWriterTurn ? adoptMapSize() : queue.sync { adoptMapSize() }
-      if let error { throw error }
+      if let error = hasWriterTurn ? adoptMapSize() : adoptMapSizeAsReader() { throw error }
     }
     throw LMDBError.from(result, operation: "mdb_txn_begin", path: path)
   }

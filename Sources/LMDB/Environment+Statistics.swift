@@ -28,7 +28,7 @@ extension Environment {
     try inside("statistics") { numbers() }
   }
 
-  /// The same for callers that are inside the gate or on the writer's queue.
+  /// The same for callers that are inside the gate or have the turn to write.
   func numbers() -> Statistics {
     var info = unsafe MDB_envinfo()
     var stat = MDB_stat()

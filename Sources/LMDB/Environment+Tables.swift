@@ -1,5 +1,4 @@
 internal import CLMDB
-import Dispatch
 import Foundation
 import Synchronization
 
@@ -38,8 +37,8 @@ extension Environment {
       "open table \(name) before the transaction that uses it (\(path))")
     let opened: OpenTable
     if configuration.access == .read {
-      // Handles may be opened by one transaction of a process at a time: the queue sees to it.
-      opened = try queue.sync { try openExistingTable(name) }
+      // Handles may be opened by one transaction of a process at a time: the turn sees to it.
+      opened = try withTurn { try openExistingTable(name) }
     } else {
       opened = try writeBlocking { transaction in
         try openTable(name, transaction.core, UInt32(MDB_CREATE) | flags)

@@ -1,63 +1,41 @@
 internal import CLMDB
-import Dispatch
 import Foundation
 import Synchronization
 
-/// The `async` writes that wait for the writer's queue.
-struct PendingWrites {
-  var jobs: [WriteJob] = []
-  var isScheduled = false
-}
-
-/// One `async` write: what it runs, and whom it tells.
-struct WriteJob: Sendable {
-  /// Runs the closure; what it returned is kept until `finish(nil)`.
-  let run: @Sendable (inout WriteTransaction) throws -> Void
-  /// Called once, after the commit or with what stopped it.
-  let finish: @Sendable ((any Error)?) -> Void
-}
-
 extension Environment {
-  /// How many waiting writes share one commit at most.
-  static let groupCountMax = 512
-
   /// Runs `body` in a write transaction and returns what it returned once that is committed.
   ///
-  /// Writes that arrive while a commit runs share the next one, each with its own result or error: a
-  /// closure that throws undoes its own changes and no other's. Once begun it is not cancelled: it
+  /// Writes that arrive while a commit runs share the next one, up to 512 of them, each with its own
+  /// result or error: a closure that throws undoes its own changes and no other's.
+  ///
+  /// A cancelled task's write that has not begun is dropped. Once begun it is not cancelled: it
   /// returns committed, or throws not committed.
-  /// - Parameter body: may run more than once (the map may have to grow) and must have no effect
-  ///   outside the transaction but its result.
-  /// - Throws: `mapFull` at the ceiling, `diskFull`, `readOnly`, `closed`, what LMDB reports, and
-  ///   what `body` throws.
+  /// - Parameter body: may run more than once (the map may have to grow, or another write of the same
+  ///   commit threw) and must have no effect outside the transaction but its result. It should not
+  ///   block: it keeps the other writes waiting.
+  /// - Throws: `CancellationError`; `mapFull` at the ceiling, `diskFull`, `readOnly`, `closed`, what
+  ///   LMDB reports, and what `body` throws. What the commit reports, every write in it throws.
   /// - Cost: one shared commit, two flushes of the disk with `.durable`.
   public func write<R: Sendable>(
     _ body: @escaping @Sendable (inout WriteTransaction) throws -> R
   ) async throws -> R {
     try requireOwnProcess("write")
-    let outcome = Outcome<R>()
-    return try await withCheckedThrowingContinuation { continuation in
-      submit(
-        WriteJob(
-          run: { transaction in
-            let value = try body(&transaction)
-            outcome.value.withLock { $0 = value }
-          },
-          finish: { error in
-            if let error {
-              continuation.resume(throwing: error)
-            } else if let value = outcome.value.withLock({ $0 }) {
-              continuation.resume(returning: value)
-            } else {
-              preconditionFailure("LMDB: a write was committed without its result")
-            }
-          }))
+    let job = SuspendedWrite(body)
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        if job.wait(continuation) { submit(job) }
+      }
+    } onCancel: {
+      job.cancel()
     }
   }
 
-  /// Runs `body` in a write transaction of its own and returns once it is committed, blocking the
-  /// calling thread. For tools, tests and threads that may block.
+  /// Runs `body` in a write transaction and returns once it is committed, blocking the calling
+  /// thread. For tools, tests, actors on the ``writer`` and threads that may block.
   ///
+  /// A write that comes alone runs on the calling thread. One that comes while another runs shares
+  /// the next commit with all that wait, as with the `async` form; its closure may then run on the
+  /// thread of another of them.
   /// - Parameter body: as for the `async` form, it may run more than once.
   /// - Precondition: not inside a transaction of this environment on the same thread: LMDB would
   ///   hang for ever, so it traps.
@@ -76,100 +54,41 @@ extension Environment {
     trapUnless(
       !thread.isReading(self),
       "a write inside a read of one environment (\(path)); end the read first")
-    return try queue.sync { try runAlone(body) }
-  }
-
-  private func submit(_ job: WriteJob) {
-    let mustSchedule = pending.withLock { pending in
-      pending.jobs.append(job)
-      defer { pending.isScheduled = true }
-      return !pending.isScheduled
+    if turn.withLock({ $0.takeIfFree() }) {
+      defer { passTurn() }
+      return try runAlone(.storing, body)
     }
-    if mustSchedule { queue.async { self.drain() } }
-  }
-
-  private func drain() {
-    let (group, isMoreWaiting) = pending.withLock { pending in
-      let group = Array(pending.jobs.prefix(Self.groupCountMax))
-      pending.jobs.removeFirst(group.count)
-      pending.isScheduled = !pending.jobs.isEmpty
-      return (group, pending.isScheduled)
-    }
-    // Scheduled before the commit runs, so that blocking writes take their turn in between.
-    if isMoreWaiting { queue.async { self.drain() } }
-    commit(group)
-  }
-
-  /// Commits all jobs together; each learns its own outcome.
-  private func commit(_ jobs: [WriteJob]) {
-    guard jobs.count > 1 else {
-      for job in jobs { commitAlone(job) }
-      return
-    }
-    do {
-      let failures = try unsafe untilItFits { transaction, context in
-        try jobs.map { job in unsafe try runNested(job, in: transaction, context) }
+    // Inside a transaction of another environment this thread may not run other writes, which might
+    // use that environment, too.
+    guard thread.isOutside else { return try withTurn { try runAlone(.storing, body) } }
+    return try withoutActuallyEscaping(body) { body in
+      var value: R?
+      let job = BlockedGroupWrite { value = try body(&$0) }
+      submitAndWait(job)
+      if let failure = job.failure { throw failure }
+      guard let value else {
+        preconditionFailure("LMDB: a write was committed without its result")
       }
-      for (job, failure) in zip(jobs, failures) { job.finish(failure) }
-    } catch let error as LMDBError where error.code == .mapFull {
-      // Together they do not fit under the ceiling; some may fit alone.
-      for job in jobs { commitAlone(job) }
-    } catch {
-      for job in jobs { job.finish(error) }
+      return value
     }
   }
 
-  private func commitAlone(_ job: WriteJob) {
-    do {
-      try runAlone(job.run)
-      job.finish(nil)
-    } catch {
-      job.finish(error)
-    }
-  }
-
-  private func runAlone<R>(_ body: (inout WriteTransaction) throws -> R) throws -> R {
-    try unsafe untilItFits { handle, context in
+  func runAlone<R>(
+    _ purpose: WritePurpose, _ body: (inout WriteTransaction) throws -> R
+  ) throws -> R {
+    try unsafe untilItFits(purpose) { handle, context in
       var transaction = WriteTransaction(
         unsafe TransactionCore(handle: handle, environment: self), context)
       return try body(&transaction)
     }
   }
 
-  /// Runs one job in a transaction nested in the group's, so that its failure is its own.
-  /// - Returns: what the job threw, or nil.
-  /// - Throws: what concerns the whole group.
-  @unsafe private func runNested(
-    _ job: WriteJob, in parent: OpaquePointer, _ context: WriteContext
-  ) throws -> (any Error)? {
-    if context.isMapFull { return nil }  // the group is about to be repeated
-    var created: OpaquePointer?
-    let result = unsafe mdb_txn_begin(handle, parent, 0, &created)
-    guard result == 0, let nested = unsafe created else {
-      throw LMDBError.from(result, operation: "mdb_txn_begin", path: path)
-    }
-    do {
-      var transaction = WriteTransaction(
-        unsafe TransactionCore(handle: nested, environment: self), context)
-      try job.run(&transaction)
-    } catch {
-      unsafe mdb_txn_abort(nested)
-      return error
-    }
-    if context.isMapFull {
-      unsafe mdb_txn_abort(nested)
-      return nil
-    }
-    let committed = unsafe mdb_txn_commit(nested)
-    if committed == MDB_MAP_FULL { context.isMapFull = true }
-    if committed != 0, committed != MDB_MAP_FULL {
-      throw LMDBError.from(committed, operation: "mdb_txn_commit", path: path)
-    }
-    return nil
-  }
-
   /// Runs `body` in a top transaction and commits; enlarges the map and runs it again as needed.
-  private func untilItFits<R>(_ body: (OpaquePointer, WriteContext) throws -> R) throws -> R {
+  ///
+  /// A map that grew is at least twice as large, and a dead reader is cleared once, so this ends.
+  @unsafe func untilItFits<R>(
+    _ purpose: WritePurpose, _ body: (OpaquePointer, WriteContext) throws -> R
+  ) throws -> R {
     while true {
       if let value = unsafe try attempt(body) { return value }
       if let error = growMap() { throw error }
@@ -177,7 +96,7 @@ extension Environment {
   }
 
   /// - Returns: nil when the map was too small; nothing was stored then.
-  private func attempt<R>(_ body: (OpaquePointer, WriteContext) throws -> R) throws -> R? {
+  @unsafe private func attempt<R>(_ body: (OpaquePointer, WriteContext) throws -> R) throws -> R? {
     try requireUsable("write")
     let transaction = unsafe try beginWrite()
     let thread = ThreadState.current
@@ -218,9 +137,4 @@ extension Environment {
     if result == EACCES, configuration.access == .read { result = EROFS }
     throw LMDBError.from(result, operation: "mdb_txn_begin", path: path)
   }
-}
-
-/// Carries a result from the writer's queue to the task that waits for it.
-private final class Outcome<R: Sendable>: Sendable {
-  let value = Mutex<R?>(nil)
 }

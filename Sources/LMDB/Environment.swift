@@ -1,16 +1,15 @@
 internal import CLMDB
-import Dispatch
 import Foundation
 import Synchronization
 
 /// One LMDB environment: a directory with a data file, opened once per process however many hold it.
 ///
-/// Reads run on any thread and never wait for the writer. Writes run one after the other on a queue
-/// of the environment's own; `async` writes that arrive while a commit runs share the next one. The
-/// map grows by itself up to a ceiling. Corresponds to `MDB_env`.
+/// Reads run on any thread and never wait for the writer. Writes run one after the other; those that
+/// arrive while a commit runs share the next one. The map grows by itself up to a ceiling. Corresponds to `MDB_env`.
 @safe public final class Environment: @unchecked Sendable {
   // SAFETY (@unchecked Sendable): `handle` is set once and used as LMDB allows (readers behind
-  // `gate`, writers on `queue`); all other mutable state is atomic or behind a mutex.
+  // `gate`, writers with the `turn`); all other mutable state is atomic, behind a mutex or used with
+  // the turn only.
 
   /// The directory as it was given to the first open.
   public let path: String
@@ -23,9 +22,11 @@ import Synchronization
   let handle: OpaquePointer
   let gate = ReaderGate()
   let readerSlots: LockFile.Slots
-  let queue = DispatchQueue(label: "holdfast.lmdb.writer")
-  let pending = Mutex(PendingWrites())
+  let turn = Mutex(WriterTurn())
+  // Used with the turn to write only.
+  var history = GroupHistory()
   let tables = Mutex<[String: OpenTable]>([:])
+  private let executor = Mutex<WriterExecutor?>(nil)
   private let commits = Atomic<UInt64>(0)
   let fork = ForkGeneration.current
 
@@ -161,7 +162,7 @@ import Synchronization
     trapUnless(
       !thread.isWriting(self) && !thread.isReading(self),
       "an environment cannot be closed from inside one of its transactions (\(path))")
-    let isDone = queue.sync {
+    let isDone = withTurn {
       isClosed
         || gate.exclusively(patience: .seconds(30)) {
           closeHandle()
@@ -176,6 +177,18 @@ import Synchronization
       unsafe gate.takeAll { unsafe mdb_txn_abort($0) }
       unsafe LockFile.disclaim(handle)
       unsafe mdb_env_close(handle)
+    }
+  }
+
+  /// Where writes are run that did not find the writer free; made on first use.
+  ///
+  /// An actor may share it, see ``WriterExecutor``.
+  public var writer: WriterExecutor {
+    executor.withLock { executor in
+      if let executor { return executor }
+      let made = WriterExecutor()
+      executor = made
+      return made
     }
   }
 

@@ -1,14 +1,36 @@
 internal import CLMDB
 import Foundation
+import Synchronization
 
 extension Environment {
-  /// Takes over the size that another process gave the map. On the writer's queue only.
+  /// Takes over the size that another process gave the map. With the turn to write only.
   /// - Returns: what stopped it.
   func adoptMapSize() -> LMDBError? {
-    resize(to: 0)
+    if isClosed { return LMDBError(.closed, operation: "resize", path: path) }
+    return isMapLargeEnough ? nil : resize(to: 0)
   }
 
-  /// Doubles the map, up to its ceiling. On the writer's queue, with no write transaction open.
+  /// The same for a reader. It waits for the writer's commit only if the writer, itself waiting for
+  /// another process, has not yet taken over that size.
+  func adoptMapSizeAsReader() -> LMDBError? {
+    for _ in 0..<20 {
+      if turn.withLock({ $0.takeIfFree() }) {
+        defer { passTurn() }
+        return adoptMapSize()
+      }
+      if inside({ isMapLargeEnough }) != false { return nil }
+      usleep(100)
+    }
+    return withTurn { adoptMapSize() }
+  }
+
+  private var isMapLargeEnough: Bool {
+    let numbers = numbers()
+    return numbers.usedByteCount <= numbers.mapByteCount
+  }
+
+  /// Doubles the map, up to its ceiling. With the turn to write, and no write transaction
+  /// open.
   ///
   /// A reader that was killed with its snapshot keeps every page since: clearing it may be all that
   /// is needed, so the transaction is tried again before the map grows.

@@ -1,0 +1,4 @@
+/// What a write is for.
+enum WritePurpose {
+  case storing
+}
