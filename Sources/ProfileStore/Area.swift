@@ -159,7 +159,8 @@ package final class Area: Sendable {
     try Self.storage { try environment.read(body) }
   }
 
-  /// Writes the area; concurrent writes share a commit. An erased one throws.
+  /// Writes the area; concurrent writes share a commit. An erased one throws, and so does a cancelled
+  /// task whose write has not begun: `CancellationError`.
   package func write<R: Sendable>(
     _ body: @escaping @Sendable (inout WriteTransaction) throws -> R
   ) async throws -> R {
