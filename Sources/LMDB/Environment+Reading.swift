@@ -80,7 +80,7 @@ extension Environment {
   func beginOwnReading(_ thread: ThreadState, hasWriterTurn: Bool) throws(LMDBError) -> Reader {
     let isInside = thread.isReading(self) || thread.isWriting(self)
     var result: Int32 = 0
-    for _ in 0..<10 {
+    for _ in 0..<Self.adoptionCountMax {
       try requireUsable("read")
       guard let place = unsafe gate.enter(thread, isInside: isInside) else { continue }
       if let reader = unsafe beginRead(renewing: place.reader, &result) {

@@ -126,7 +126,7 @@ extension Environment {
 
   @unsafe private func beginWrite() throws(LMDBError) -> OpaquePointer {
     var result: Int32 = 0
-    for _ in 0..<3 {
+    for _ in 0..<Self.adoptionCountMax {
       var created: OpaquePointer?
       result = unsafe mdb_txn_begin(handle, nil, 0, &created)
       if result == 0, let transaction = unsafe created { return unsafe transaction }

@@ -3,6 +3,10 @@ import Foundation
 import Synchronization
 
 extension Environment {
+  /// How often one call takes over a larger map. A busy other process can double it again before
+  /// this one gets its turn at LMDB's lock, which is not fair; but no map doubles more often.
+  static let adoptionCountMax = 64
+
   /// Takes over the size that another process gave the map. With the turn to write only.
   /// - Returns: what stopped it.
   func adoptMapSize() -> LMDBError? {
