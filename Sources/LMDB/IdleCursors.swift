@@ -6,6 +6,8 @@ internal import CLMDB
 @safe struct IdleCursors {
   private var newer: OpaquePointer?
   private var older: OpaquePointer?
+  /// The rest of a cache line: readers of different slots do not slow each other down.
+  private let rest = InlineArray<6, UInt>(repeating: 0)
 
   /// A cursor of that table, renewed for a read transaction; nil when there is none.
   @unsafe mutating func take(_ table: UInt32, for transaction: OpaquePointer) -> OpaquePointer? {

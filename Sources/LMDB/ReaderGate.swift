@@ -17,6 +17,8 @@ import Synchronization
   private let uncached = Atomic<Int>(0)
   // SAFETY: allocated in `init`, freed in `deinit`; every access in between is atomic.
   private let slots: UnsafeMutablePointer<Slot>
+  // SAFETY: as above; each belongs to whoever claimed the slot of its number.
+  private let cursors: UnsafeMutablePointer<IdleCursors>
 
   static let slotCount = 16
 
@@ -25,9 +27,7 @@ import Synchronization
     /// 0: free and empty; 1: claimed; else a reset transaction, the lowest bit saying that it was
     /// used since the last ``ReaderGate/trim(_:)``.
     let state = Atomic<UInt>(0)
-    /// Belongs to whoever claimed the slot.
-    var cursors = IdleCursors()
-    private let rest = InlineArray<5, UInt>(repeating: 0)
+    private let rest = InlineArray<7, UInt>(repeating: 0)
   }
 
   private static let claimed: UInt = 1
@@ -42,10 +42,13 @@ import Synchronization
       byteCount: MemoryLayout<Slot>.stride * Self.slotCount, alignment: 64)
     unsafe slots = memory.bindMemory(to: Slot.self, capacity: Self.slotCount)
     for index in 0..<Self.slotCount { unsafe (slots + index).initialize(to: Slot()) }
+    unsafe cursors = UnsafeMutablePointer.allocate(capacity: Self.slotCount)
+    unsafe cursors.initialize(repeating: IdleCursors(), count: Self.slotCount)
   }
 
   deinit {
-    for index in 0..<Self.slotCount { unsafe slots[index].cursors.close() }
+    for index in 0..<Self.slotCount { unsafe cursors[index].close() }
+    unsafe cursors.deallocate()
     unsafe slots.deallocate()
   }
 
@@ -115,9 +118,7 @@ extension ReaderGate {
   /// The cursors kept in a claimed slot; nil for a reader without one.
   @unsafe @inline(__always)
   func cursors(of slot: Int) -> UnsafeMutablePointer<IdleCursors>? {
-    guard slot >= 0 else { return nil }
-    // SAFETY: the slots lie in memory of their own, where the address of a part stays.
-    return unsafe withUnsafeMutablePointer(to: &slots[slot].cursors) { unsafe $0 }
+    slot >= 0 ? unsafe cursors + slot : nil
   }
 
   /// Takes the reset transaction out of another slot that nobody is in.
@@ -193,7 +194,8 @@ extension ReaderGate {
         expected: state, desired: Self.claimed, ordering: .acquiring
       ).exchanged
     else { return nil }
-    unsafe slots[index].cursors.close()
+    let kept = unsafe cursors + index
+    unsafe kept.pointee.close()
     unsafe slots[index].state.store(0, ordering: .releasing)
     return unsafe OpaquePointer(bitPattern: state & ~Self.usedBit)
   }
