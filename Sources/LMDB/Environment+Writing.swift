@@ -30,6 +30,17 @@ extension Environment {
     }
   }
 
+  /// The same, but it is not dropped when its task is cancelled: for what must be done to the end.
+  package func writeIgnoringCancellation<R: Sendable>(
+    _ body: @escaping @Sendable (inout WriteTransaction) throws -> R
+  ) async throws -> R {
+    try requireOwnProcess("write")
+    let job = SuspendedWrite(body)
+    return try await withCheckedThrowingContinuation { continuation in
+      if job.wait(continuation) { submit(job) }
+    }
+  }
+
   /// Runs `body` in a write transaction and returns once it is committed, blocking the calling
   /// thread. For tools, tests, actors on the ``writer`` and threads that may block.
   ///

@@ -159,13 +159,13 @@ package final class Area: Sendable {
     try Self.storage { try environment.read(body) }
   }
 
-  /// Writes the area; concurrent writes share a commit. An erased one throws, and so does a cancelled
-  /// task whose write has not begun: `CancellationError`.
+  /// Writes the area; concurrent writes share a commit. An erased one throws. A cancelled task's write
+  /// is done nevertheless.
   package func write<R: Sendable>(
     _ body: @escaping @Sendable (inout WriteTransaction) throws -> R
   ) async throws -> R {
     do {
-      return try await environment.write { [self] transaction in
+      return try await environment.writeIgnoringCancellation { [self] transaction in
         try requireNotErased(transaction)
         return try body(&transaction)
       }

@@ -67,7 +67,7 @@ package final class Scratch: Sendable {
   /// - Throws: `mapFull` under a byte limit of the leg, as `storage`.
   package func stage(_ records: [WireRecord]) async throws {
     do {
-      try await environment.write { [versions, staged] transaction in
+      try await environment.writeIgnoringCancellation { [versions, staged] transaction in
         for record in records {
           if let known = try transaction.value(of: record.id, in: versions) {
             guard known < record.version else { continue }
