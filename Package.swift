@@ -84,6 +84,8 @@ let package = Package(
       name: "ProfileSyncTests",
       dependencies: ["ProfileSync", "ProfileStore", "HubProtocol", "HubClient", "HubServer"]),
     .testTarget(name: "ToolSupportTests", dependencies: ["ToolSupport"]),
+    // `bench` is started as a process. It is no dependency: its malloc would be that of the tests.
+    .testTarget(name: "BenchTests", dependencies: ["Measuring", "ToolSupport"]),
     .testTarget(
       name: "DocumentationTests",
       dependencies: [

@@ -16,6 +16,8 @@ struct RepositoryRulesTests {
     ("Sources/HubClient/A.swift", "@preconcurrency import CCurl\n", nil),
     ("Sources/HubServer/A.swift", "import CMicroHTTPD\nimport CJOSE\n", nil),
     ("Tools/hubd/A.swift", "import CJOSE\n", "imports CJOSE"),
+    ("Tools/benchmark/A.swift", "import CBench\nimport Measuring\n", nil),
+    ("Tools/Measuring/A.swift", "import CBench\n", "imports CBench"),
     ("Sources/New/A.swift", "import Foundation\n", "Sources/New: no row in the arrow table"),
     ("Tests/AnyTests/A.swift", "@testable import LMDB\n", nil),
     ("Tests/AnyTests/A.swift", "import CCurl\n", "only the module HubClient may"),

@@ -49,6 +49,7 @@ struct cbench_lmdb *cbench_lmdb_open(const char *directory, size_t map_size, int
 
 void cbench_lmdb_close(struct cbench_lmdb *store) {
   if (store->cursor) mdb_cursor_close(store->cursor);
+  if (store->scout) mdb_cursor_close(store->scout);
   if (store->reader) mdb_txn_abort(store->reader);
   if (store->env) mdb_env_close(store->env);
   free(store);
@@ -93,6 +94,7 @@ struct cbench_pass cbench_lmdb_scan(
   struct cbench_pass pass = {0};
   MDB_stat numbers;
   uint64_t start = cbench_now();
+  CBENCH_TRY(mdb_env_stat(store->env, &numbers));
   for (int number = 0; number < passes; number++) {
     uint8_t last[cbench_key_size];
     int is_begun = 0, code = 0;
@@ -106,11 +108,9 @@ struct cbench_pass cbench_lmdb_scan(
       code = place(store->cursor, &key, &value, is_begun ? last : NULL);
       size_t left = page;
       if (prefetches) {
-        struct clmdb_prefetcher prefetcher = {0};
-        if (pass.operations == 0) {
-          CBENCH_TRY(mdb_env_stat(store->env, &numbers));
-        }
-        prefetcher.page_size = numbers.ms_psize;
+        struct clmdb_prefetcher prefetcher = {
+            .scout = store->scout, .page_size = numbers.ms_psize};
+        if (store->scout) CBENCH_TRY(mdb_cursor_renew(store->reader, store->scout));
         while (code == 0) {
           clmdb_prefetch(&prefetcher, store->cursor, key.mv_data);
           pass.digest ^= cbench_touch(value.mv_data, value.mv_size);
@@ -118,7 +118,7 @@ struct cbench_pass cbench_lmdb_scan(
           if (--left == 0) break;
           code = mdb_cursor_get(store->cursor, &key, &value, MDB_NEXT);
         }
-        if (prefetcher.scout) mdb_cursor_close(prefetcher.scout);
+        store->scout = prefetcher.scout;
       } else {
         while (code == 0) {
           pass.digest ^= cbench_touch(value.mv_data, value.mv_size);

@@ -11,6 +11,7 @@ struct cbench_lmdb {
   MDB_dbi records;
   MDB_txn *reader;     // reset while no read runs
   MDB_cursor *cursor;  // of `reader`, opened by the first scan
+  MDB_cursor *scout;   // of `reader`, opened by the first prefetch that needs it
 };
 
 // Ends the function with a failed pass.

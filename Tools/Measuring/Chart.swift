@@ -13,12 +13,12 @@ package enum Chart {
       groups.contains { $0.ratios[engine] != nil }
     }
     var lines = ["$ratios << END"]
-    lines.append((["metric"] + engines.map(\.rawValue)).map(quoted).joined(separator: " "))
+    lines.append((["metric"] + engines.map(\.rawValue)).map(cell).joined(separator: " "))
     for group in groups {
       let cells = engines.map { engine in
         group.ratios[engine].map { Report.decimal($0, places: 4) } ?? "NaN"
       }
-      lines.append(([quoted(group.name)] + cells).joined(separator: " "))
+      lines.append(([cell(group.name)] + cells).joined(separator: " "))
     }
     lines += [
       "END",
@@ -42,6 +42,9 @@ package enum Chart {
     lines.append("plot " + plots.joined(separator: ", "))
     return lines.joined(separator: "\n") + "\n"
   }
+
+  /// A text among data; none of ours has a double quote.
+  private static func cell(_ text: String) -> String { "\"\(text)\"" }
 
   /// A text of gnuplot's: within single quotes only a single quote is written twice.
   private static func quoted(_ text: String) -> String {

@@ -7,11 +7,10 @@ struct ApplyPages {
   func groups() -> [Group] {
     [
       Group(
-        workload: .applyPages, title: "keys in order",
-        subjects: subjects(context.inOrder, .ordered)),
+        .applyPages, "keys in order", pairedRounds: 21, subjects(context.inOrder, .ordered)),
       Group(
-        workload: .applyPages, title: "keys shuffled",
-        subjects: subjects(context.shuffled, .shuffled) + [
+        .applyPages, "keys shuffled",
+        subjects(context.shuffled, .shuffled) + [
           // SQLite's other layout writes bodies in the order of arrival; it reads more slowly.
           Subject(.sqliteFull) {
             try sqlite(.sqliteFull, context.shuffled, .shuffledByRowID, byRowID: true)

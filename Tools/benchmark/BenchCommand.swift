@@ -14,7 +14,7 @@ enum BenchCommand {
     "rounds", .integer(in: 1...1_000), to: Runner.roundsByDefault,
     help: """
       How often each engine is measured. From \(Runner.roundsByDefault) on, C and the module take \
-      part in \(Runner.pairedRounds) rounds at least, which bars near 1 need.
+      part in 11 to 31 rounds, which bars near 1 need.
       """)
   static let records = Option.defaulted(
     "records", .integer(in: 1_000...1_000_000), to: 50_000,

@@ -12,8 +12,8 @@ struct BesideAndStaged {
 
   func besideGroup() -> Group {
     Group(
-      workload: .readBesideWriter, title: Workload.readBesideWriter.title,
-      subjects: Engine.allCases.map { engine in
+      .readBesideWriter, Workload.readBesideWriter.title,
+      Engine.allCases.map { engine in
         Subject(engine) { try beside(engine) }
       })
   }
@@ -44,8 +44,8 @@ struct BesideAndStaged {
 
   func stagedGroup() -> Group {
     Group(
-      workload: .stagedPages, title: Workload.stagedPages.title,
-      subjects: [Subject(.c) { try stageC() }, Subject(.lmdb) { try stageModule() }])
+      .stagedPages, Workload.stagedPages.title, pairedRounds: 21,
+      [Subject(.c) { try stageC() }, Subject(.lmdb) { try stageModule() }])
   }
 
   private func stageC() throws -> [(Metric, Double)] {

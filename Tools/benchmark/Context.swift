@@ -2,6 +2,7 @@ import CBench
 import Foundation
 import Measuring
 import Synchronization
+import ToolSupport
 
 /// What the workloads share: the records, and a place on disk.
 final class Context: Sendable {
@@ -30,7 +31,12 @@ final class Context: Sendable {
       return digest ^ cbench_touch(value.baseAddress, value.count)
     }
     self.directory = directory
-    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    do {
+      try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    } catch {
+      throw ToolFailure(
+        .cannotCreate, "the directory \(directory.path(percentEncoded: false)) can't be made")
+    }
   }
 
   /// A directory that nothing is in.

@@ -11,8 +11,7 @@ struct DurableWrites {
     return Self.callers.map { callers in
       let count = count(callers: callers, ratePerSecond: rate)
       return Group(
-        workload: .durableWrite, title: "\(callers) callers, \(count) writes",
-        subjects: subjects(callers, count))
+        .durableWrite, "\(callers) callers, \(count) writes", subjects(callers, count))
     }
   }
 

@@ -53,10 +53,10 @@ final class ManyStores {
 
   func groups() -> [Group] {
     [
-      Group(workload: .manyStores, title: Metric.visit.name, subjects: visits()),
+      Group(.manyStores, Metric.visit.name, pairedRounds: 21, visits()),
       Group(
-        workload: .manyStores, title: Metric.resident.name,
-        subjects: Engine.allCases.map { engine in
+        .manyStores, Metric.resident.name,
+        Engine.allCases.map { engine in
           Subject(engine) { [self] in [(.resident, try resident(engine))] }
         }),
     ]

@@ -5,8 +5,8 @@ import Measuring
 /// C and the module read the same file by turns, so that both meet the same pages of memory.
 final class ReadStores {
   /// Odd, so that the XOR over all passes is that of one.
-  private static let scans = 11
-  private static let getsByDefault = 100_000
+  private static let scans = 5
+  private static let getsByDefault = 50_000
 
   private let context: Context
   private let lmdb: String
@@ -50,7 +50,7 @@ final class ReadStores {
           return try scan(engine, .plainScan, .scanAllocations) { try store.scan(passes: $0) }
         })
     }
-    return Group(workload: .scan, title: Workload.scan.title, subjects: subjects)
+    return Group(.scan, Workload.scan.title, pairedRounds: 31, subjects)
   }
 
   private func scanC(prefetch: Bool) throws -> [(Metric, Double)] {
@@ -119,7 +119,7 @@ final class ReadStores {
           }
         })
     }
-    return Group(workload: .get, title: speed.name, subjects: subjects)
+    return Group(.get, speed.name, pairedRounds: 31, subjects)
   }
 
   private func get(

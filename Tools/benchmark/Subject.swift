@@ -22,6 +22,18 @@ struct Group {
   /// For the person who waits.
   let title: String
   let subjects: [Subject]
+  /// How many rounds of C and the module it takes to see past what else the machine does: more where
+  /// a round is short.
+  let pairedRounds: Int
+
+  init(
+    _ workload: Workload, _ title: String, pairedRounds: Int = 11, _ subjects: [Subject]
+  ) {
+    self.workload = workload
+    self.title = title
+    self.pairedRounds = pairedRounds
+    self.subjects = subjects
+  }
 }
 
 /// Calls of functions that allocate while `body` runs, in all threads, for each operation.
