@@ -35,6 +35,13 @@ extension Environment {
     /// The most simultaneous readers of all processes; 1,024 by default. The process that opens the
     /// environment first decides. Corresponds to `mdb_env_set_maxreaders`.
     public var readerCountMax = 1_024
+    /// Whether opening checks every page first, as ``Environment/checkIntegrity(at:progress:)``
+    /// does, and throws `damaged` when anything is wrong; false by default.
+    ///
+    /// Without it only the head of the file is looked at. LMDB believes what stands in a page: one
+    /// that is garbage can end the process with a signal, not only fail a call. For a file that came
+    /// from elsewhere or lay on a medium in doubt; about a second per GiB.
+    public var isCheckedAtOpen = false
     /// What a commit survives; `.durable` by default.
     public var durability = Durability.durable
 

@@ -63,6 +63,23 @@ extension Environment {
     try checkBlocking(at: directory) { try progress?($0) }
   }
 
+  /// Closes it again when anything is wrong.
+  /// - Throws: `damaged` with the first finding; what a check throws.
+  func requireIntact() throws(LMDBError) {
+    let finding: IntegrityFinding?
+    do {
+      finding = try checkBlocking { _ in }.findings.first
+    } catch let error as LMDBError {
+      try close()
+      throw error
+    } catch {
+      preconditionFailure("LMDB: a check without progress threw \(type(of: error))")
+    }
+    guard let finding else { return }
+    try close()
+    throw LMDBError(.damaged, operation: "open", path: path, detail: finding.description)
+  }
+
   private func checkBlocking(
     progress: (IntegrityProgress) throws -> Void
   ) throws -> IntegrityReport {

@@ -59,9 +59,12 @@ import Synchronization
       throw LMDBError.from(errno, operation: "stat", path: path)
     }
     let file = path + "/data.mdb"
-    return try EnvironmentRegistry.shared.environment(file: file) { () throws(LMDBError) in
+    let environment = try EnvironmentRegistry.shared.environment(file: file) {
+      () throws(LMDBError) in
       try Environment(path: path, file: file, configuration: configuration)
     }
+    if configuration.isCheckedAtOpen { try environment.requireIntact() }
+    return environment
   }
 
   private init(path: String, file: String, configuration: Configuration) throws(LMDBError) {

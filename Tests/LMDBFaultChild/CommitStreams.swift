@@ -20,6 +20,10 @@ struct CommitStreams {
   init(_ words: ArraySlice<String>) throws {
     path = try words.word(0)
     streamCount = try words.number(1)
+    if access(path + "/data.mdb", F_OK) == 0 {
+      let report = try Environment.checkIntegrity(at: path)
+      guard report.isIntact else { throw Wrong(what: "\(report.findings)") }
+    }
     var configuration = Environment.Configuration()
     configuration.mapSizeByteCount = 256 << 10
     environment = try Environment.open(at: path, configuration: configuration)

@@ -42,6 +42,9 @@ final class Session {
     case "release":
       held.forEach { $0.release() }
       held = []
+    case "intact":
+      let report = try Environment.checkIntegrity(at: try words.word(0))
+      return report.isIntact ? "intact" : "\(report.findings.prefix(3))"
     case "close":
       try opened().close()
       forget()
@@ -80,6 +83,7 @@ final class Session {
       case ("ceiling", let number?): configuration.mapSizeByteCountMax = number
       case ("readers", let number?): configuration.readerCountMax = number
       case ("tables", let number?): configuration.tableCountMax = number
+      case ("check", let number?): configuration.isCheckedAtOpen = number == 1
       case ("access", _): configuration.access = parts[1] == "read" ? .read : .write
       default: throw UnknownCommand()
       }
@@ -156,6 +160,8 @@ final class Session {
 
   /// `use PATH`: everything that an app does with a file: opens, reads, writes, closes.
   private func use(_ words: ArraySlice<String>) throws -> String {
+    // What was opened before is closed by the last that lets go of it.
+    forget()
     defer { forget() }
     do {
       try open(words)

@@ -12,6 +12,8 @@ struct DamagedFileTests {
 
   let scratch: Scratch
   let whole: Data
+  /// The same records, and pages at the end that are free.
+  let withFreePages: Data
   let tester: FileTester
 
   init() throws {
@@ -23,6 +25,11 @@ struct DamagedFileTests {
     try session.expect("put 100 6 9000")
     try session.expect("close")
     whole = try Data(contentsOf: URL(filePath: scratch.file("good/data.mdb")))
+    try session.expect("open \(scratch.file("good"))")
+    try session.expect("put 200 40 900")
+    try session.expect("delete 200 40")
+    try session.expect("close")
+    withFreePages = try Data(contentsOf: URL(filePath: scratch.file("good/data.mdb")))
     tester = FileTester(scratch)
   }
 
@@ -47,6 +54,11 @@ struct DamagedFileTests {
       } else {
         #expect(answer == "ok 66 66", "cut to \(size) of \(needed) bytes")
       }
+    }
+    // Of pages that are free nothing can be lost.
+    for size in stride(from: Self.pageByteCount, to: withFreePages.count, by: Self.pageByteCount) {
+      let answer = try tester.use(withFreePages.prefix(size))
+      #expect(answer.hasPrefix("damaged ") || answer == "ok 66 66", "cut to \(size): \(answer)")
     }
     print("truncated data file: \(refused) lengths")
     #expect(refused > 40)
@@ -129,6 +141,37 @@ struct DamagedFileTests {
     print("wrong word in a meta page: \(count) files, \(tester.crashes.count) signals")
     #expect(tester.crashes == [])
   }
+
+  @Test("is an error when any page in the middle is garbage and it is checked at open")
+  func garbagePages() throws {
+    var seed = FaultSeed(103)
+    var outcomes: [String: Int] = [:]
+    for page in 2..<(usedByteCount(of: withFreePages) / Self.pageByteCount) {
+      // A word, parts of the page, all of it, and a single bit.
+      for size in [2, 8, 16, 64, 512, 4_096, 4_096, 0] {
+        var bytes = withFreePages
+        let place = UInt64(Self.pageByteCount - size)
+        let start = page * Self.pageByteCount + (size < 4_096 ? Int(seed.next() % place) : 0)
+        // Mostly in the head of the page: behind it stand values, which have no form to be wrong.
+        let head = page * Self.pageByteCount + Int(seed.next() % 40)
+        if size == 0 {
+          bytes[head] ^= 1 << UInt8(seed.next() % 8)
+        } else {
+          let first = size <= 16 ? head : start
+          bytes.replaceSubrange(
+            first..<first + size,
+            with: (0..<size).map { _ in UInt8(truncatingIfNeeded: seed.next()) })
+        }
+        let answer = try tester.use(bytes, "check=1")
+        let first = answer.split(separator: " ").first.map(String.init) ?? ""
+        #expect(["ok", "damaged"].contains(first), "\(size) bytes in page \(page): \(answer)")
+        outcomes[first, default: 0] += 1
+      }
+    }
+    print("garbage in the middle: \(outcomes)")
+    #expect(tester.crashes == [])
+    #expect(outcomes["damaged", default: 0] > 100)
+  }
 }
 
 /// Lets a child open and use one data file after the other.
@@ -142,7 +185,7 @@ final class FileTester {
   init(_ scratch: Scratch) { self.scratch = scratch }
 
   /// What the child answered; `signal N` when the file was the end of it.
-  func use(_ bytes: Data) throws -> String {
+  func use(_ bytes: Data, _ options: String = "") throws -> String {
     fileCount += 1
     let directory = scratch.file("file\(fileCount)")
     try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
@@ -151,7 +194,7 @@ final class FileTester {
     let session = try session ?? FaultChild(["session"])
     self.session = session
     do {
-      return try session.ask("use \(directory)", within: 20)
+      return try session.ask("use \(directory) \(options)", within: 20)
     } catch FaultChildError.ended(let ending, _) {
       self.session = nil
       crashes.append("\(ending)")

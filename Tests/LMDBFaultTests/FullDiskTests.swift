@@ -48,6 +48,7 @@ struct FullDiskTests {
       try session.expect("put 0 100 3000")
     }
     try session.expect("close")
+    try session.expect("intact \(mount.file("env"))", "ok intact")
     try session.expect("use \(mount.file("env"))", "ok 100 100")
   }
 
@@ -67,6 +68,7 @@ struct FullDiskTests {
     // What the deletes gave back takes new records, though the disk is as full as before.
     try session.expect("put 0 50 3000")
     try session.expect("close")
+    try session.expect("intact \(mount.file("env"))", "ok intact")
     try session.expect("open \(mount.file("env"))")
     try session.expect("count", "ok 200")
   }
@@ -162,6 +164,7 @@ struct FullDiskTests {
     #expect(fullRounds > 0, "the disk was never full")
     #expect(child.wait() == .exited(0))
     let session = try FaultChild(["session"])
+    try session.expect("intact \(path)", "ok intact")
     try session.expect("open \(path)")
     try session.expect("count", "ok \(committed.count)")
     for key in committed { try session.expect("get \(key)", "ok 2500", "key \(key)") }

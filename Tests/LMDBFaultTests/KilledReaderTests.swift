@@ -46,6 +46,7 @@ struct KilledReaderTests {
     // 200 KB of records, rewritten 50 times: 10 MB if nothing were given back.
     #expect(usedMax < 6 << 20)
     try environment.close()
+    try FaultChild(["session"]).expect("intact \(path)", "ok intact")
     #expect(try FaultChild(["session"]).ask("use \(path)") == "ok 200 200")
   }
 }

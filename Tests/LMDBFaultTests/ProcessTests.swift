@@ -36,6 +36,7 @@ struct ProcessTests {
     let mapByteCount = environment.mapByteCount
     print("two writers: \(2 * count) transactions, a map of 256 KiB grew to \(mapByteCount) bytes")
     #expect(mapByteCount >= 16 << 20)
+    #expect(try environment.checkIntegrity().findings == [])
   }
 
   @Test("a child after fork is refused, may open for itself, and leaves the parent unharmed")
@@ -47,6 +48,7 @@ struct ProcessTests {
     let children = lines.dropLast()
     #expect(children.count == 100)
     #expect(children.filter { !$0.hasSuffix(" ok") } == [])
+    try FaultChild(["session"]).expect("intact \(scratch.file("env"))", "ok intact")
   }
 
   @Test("tasks that are cancelled and threads that end leave no transaction open")
