@@ -57,6 +57,27 @@ struct TableTests {
     #expect(try keys(range, reversed: true) == wanted.reversed())
   }
 
+  @Test("gives the entries and keys of a range decoded, up to a limit, also backwards")
+  func entries() throws {
+    try environment.read { transaction in
+      let entries = try transaction.entries(in: table, .prefix([1]), limit: 3)
+      let keys = try transaction.keys(in: table, .from([2]), reversed: true)
+      let last = try transaction.firstEntry(in: table, reversed: true)
+      var visited: [UInt64] = []
+      try transaction.scan(decoding: table, .from([1, 5])) { key, value in
+        visited.append(value)
+        return key == [2] ? .stop : .next
+      }
+      #expect(entries.map(\.key) == Array(Self.keys[..<3]))
+      #expect(entries.map(\.value) == [0, 1, 2])
+      #expect(keys == Self.keys[5...].reversed())
+      #expect(last?.key == Self.keys.last)
+      #expect(last?.value == 8)
+      #expect(visited == [2, 3, 4, 5])
+      #expect(try transaction.firstEntry(in: table, .prefix([4])) == nil)
+    }
+  }
+
   @Test("removes a range and nothing beside it")
   func deleteRange() throws {
     let count = try environment.write { try $0.deleteAll(in: table, .prefix([1])) }
