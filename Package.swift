@@ -64,6 +64,10 @@ let package = Package(
       path: "Tests/Examples/SQLiteNotes"),
     .executableTarget(name: "note", dependencies: ["Holdfast"], path: "Tests/Examples/CommandLine"),
     .target(name: "Snippets", dependencies: ["Holdfast"], path: "Tests/Examples/Snippets"),
+    .executableTarget(
+      name: "FirstLMDB", dependencies: ["LMDB"], path: "Tests/Examples/FirstLMDB"),
+    // Reads the pages of a catalogue.
+    .target(name: "DocumentationSupport", path: "Tests/DocumentationSupport"),
 
     .testTarget(name: "LMDBTests", dependencies: ["LMDB"]),
     // Starts the compiler on what it must refuse.
@@ -90,7 +94,12 @@ let package = Package(
       name: "DocumentationTests",
       dependencies: [
         "Holdfast", "HubServer", "Snippets", "Readme", "AreaNotes", "SQLiteNotes", "note",
+        "DocumentationSupport",
       ]),
+    // Its examples are the tests: the pages show lines of them.
+    .testTarget(
+      name: "LMDBDocumentationTests",
+      dependencies: ["LMDB", "FirstLMDB", "DocumentationSupport"]),
     // `profilectl` is started as a process beside an app that writes.
     .testTarget(
       name: "ProfilectlTests",

@@ -25,7 +25,7 @@ extension Environment {
   /// - Throws: `CancellationError` soon after the task was cancelled; `exists`; `missing` when the
   ///   directory above is not there; `diskFull`, `noPermission`, `readOnly` of the target; `closed`
   ///   when the environment was closed meanwhile; `readersFull`; `damaged` when a page on the way is
-  ///   not what it should be (``checkIntegrity(progress:)`` tells more). Nothing is left behind.
+  ///   not what it should be (`checkIntegrity` tells more). Nothing is left behind.
   /// - Cost: the file's bytes read and written once, then flushed; 1 MiB of memory. Does what
   ///   `mdb_env_copyfd2` does, which can neither be watched nor stopped.
   public func copy(
@@ -41,7 +41,11 @@ extension Environment {
   }
 
   /// The same, blocking the calling thread. For tools, tests and threads that may block.
-  /// - Parameter progress: called on this thread; an error that it throws ends the copy.
+  /// - Parameters:
+  ///   - directory: a path where nothing is yet, in a directory that exists.
+  ///   - compacting: leaves free pages behind; false by default.
+  ///   - progress: called on this thread; an error that it throws ends the copy.
+  /// - Throws: as the `async` form.
   @available(*, noasync, message: "use `try await copy`, which does not block a task's thread")
   public func copy(
     to directory: String, compacting: Bool = false,

@@ -56,7 +56,7 @@ extension Environment {
   /// Reads the data file through a descriptor of its own, so no table has to be open, and a writer
   /// that enlarges the map is not kept waiting.
   /// - Throws: `closed`, `readersFull`, `outOfResources`; `damaged` when a page on the way is not
-  ///   what it should be (``checkIntegrity(progress:)`` finds out more).
+  ///   what it should be (`checkIntegrity` finds out more).
   /// - Cost: reads the pages of the unnamed database and of the free list: some microseconds per
   ///   page; with many free pages that is the larger part. Blocks the thread meanwhile.
   public func detailedStatistics() throws(LMDBError) -> DetailedStatistics {

@@ -38,7 +38,9 @@ import Synchronization
 
   /// Opens the environment in a directory, or returns the one this process has open.
   ///
-  /// - Parameter path: the directory; made with mode 0700 when access is `createOrWrite`.
+  /// - Parameters:
+  ///   - path: the directory; made with mode 0700 when access is `createOrWrite`.
+  ///   - configuration: how it is opened; without effect where this process has it open already.
   /// - Throws: `missing`, `notADirectory`, `noPermission`; `damaged` and `versionMismatch` when the
   ///   data file is not what its head says (it is checked before it is mapped); `diskFull` (nothing
   ///   is left by halves: open it again when there is room); `lockMismatch` when other processes

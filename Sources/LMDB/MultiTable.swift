@@ -39,7 +39,9 @@ extension Transaction where Self: ~Copyable {
     try core.count(of: table.base)
   }
 
-  /// How many values a key has; 0 when it is not there. Corresponds to `mdb_cursor_count`.
+  /// How many values a key has; 0 when it is not there.
+  /// - Throws: `badKeySize`, what LMDB reports.
+  /// - Cost: one search. Corresponds to `mdb_cursor_count`.
   @inlinable
   public borrowing func valueCount<K, V>(
     of key: K.Key, in table: MultiTable<K, V>
@@ -49,7 +51,9 @@ extension Transaction where Self: ~Copyable {
     }
   }
 
-  /// Whether a key has that value. Corresponds to `MDB_GET_BOTH`.
+  /// Whether a key has that value.
+  /// - Throws: `badKeySize` of either, what LMDB reports.
+  /// - Cost: one search. Corresponds to `MDB_GET_BOTH`.
   @inlinable
   public borrowing func contains<K, V>(
     _ value: V.Key, for key: K.Key, in table: MultiTable<K, V>
@@ -63,8 +67,14 @@ extension Transaction where Self: ~Copyable {
 
   /// Lends each pair of a range of keys to `body`, by key and then by value, until it says `.stop`.
   ///
-  /// - Parameter limit: the most pairs to visit; all by default.
-  /// - Throws: what LMDB reports, and what `body` throws.
+  /// - Parameters:
+  ///   - table: a table of the transaction's environment.
+  ///   - range: the keys to visit; all by default.
+  ///   - reversed: from the last key to the first; false by default.
+  ///   - limit: the most pairs to visit; all by default.
+  ///   - body: gets a pair; both spans end with the call.
+  /// - Throws: `badKeySize`, what LMDB reports, and what `body` throws.
+  /// - Cost: one search, then one step per pair. Corresponds to `mdb_cursor_get`.
   @inlinable
   public borrowing func scan<K, V>(
     _ table: MultiTable<K, V>, _ range: KeyRange<K.Key> = .all, reversed: Bool = false,
@@ -77,6 +87,15 @@ extension Transaction where Self: ~Copyable {
   }
 
   /// Lends each value of a key to `body`, in order, until it says `.stop`.
+  ///
+  /// - Parameters:
+  ///   - key: 1 to 511 bytes when encoded.
+  ///   - table: a table of the transaction's environment.
+  ///   - reversed: from the last value to the first; false by default.
+  ///   - limit: the most values to visit; all by default.
+  ///   - body: gets a value; the span ends with the call.
+  /// - Throws: `badKeySize`, what LMDB reports, and what `body` throws.
+  /// - Cost: one search, then one step per value.
   @inlinable
   public borrowing func scanValues<K, V>(
     of key: K.Key, in table: MultiTable<K, V>, reversed: Bool = false, limit: Int = .max,
@@ -85,7 +104,9 @@ extension Transaction where Self: ~Copyable {
     try scan(table, .through(key, key), reversed: reversed, limit: limit) { try body($1) }
   }
 
-  /// The values of a key, decoded, in order.
+  /// The values of a key, decoded, in order; none when it is not there.
+  /// - Throws: `badKeySize`; `badForm` from the codec; what LMDB reports.
+  /// - Cost: one search, one step per value, and an array.
   @inlinable
   public borrowing func values<K, V>(
     of key: K.Key, in table: MultiTable<K, V>
@@ -100,8 +121,12 @@ extension Transaction where Self: ~Copyable {
 
   /// Lends the values of a key a page at a time, one behind the other, until `body` says `.stop`.
   ///
-  /// - Parameter body: gets the bytes of some values; their number is the size of the span by
-  ///   ``MultiTable/valueByteCount``.
+  /// - Parameters:
+  ///   - key: 1 to 511 bytes when encoded.
+  ///   - table: a table of the transaction's environment.
+  ///   - body: gets the bytes of some values; their number is the size of the span by
+  ///     ``MultiTable/valueByteCount``.
+  /// - Throws: `badKeySize`, what LMDB reports, and what `body` throws.
   /// - Cost: one call per page instead of one per value. Corresponds to `MDB_GET_MULTIPLE` and
   ///   `MDB_NEXT_MULTIPLE`.
   @inlinable
@@ -132,8 +157,9 @@ extension WriteTransaction {
   }
 
   /// Adds values of one size to a key, given one behind the other.
-  /// - Precondition: the span holds a whole number of values.
-  /// - Throws: `badKeySize`.
+  /// - Precondition: the span holds a whole number of values; else it traps.
+  /// - Throws: `badKeySize`, what LMDB reports.
+  /// - Cost: one search, and little per value.
   /// - Corresponds to `MDB_MULTIPLE`.
   @inlinable
   public mutating func insertAll<K, V: FixedKeyCodec>(
@@ -145,7 +171,9 @@ extension WriteTransaction {
   }
 
   /// Removes a value from a key.
-  /// - Returns: whether it was there. Corresponds to `mdb_del`.
+  /// - Returns: whether it was there.
+  /// - Throws: `badKeySize` of either, what LMDB reports.
+  /// - Cost: one search. Corresponds to `mdb_del`.
   @inlinable
   @discardableResult
   public mutating func delete<K, V>(
@@ -160,6 +188,8 @@ extension WriteTransaction {
 
   /// Removes a key with all its values.
   /// - Returns: whether it was there.
+  /// - Throws: `badKeySize`, what LMDB reports.
+  /// - Cost: one search. Corresponds to `mdb_del`.
   @inlinable
   @discardableResult
   public mutating func deleteAll<K, V>(
@@ -172,6 +202,8 @@ extension WriteTransaction {
 
   /// Removes every key of a range with all its values.
   /// - Returns: how many keys there were.
+  /// - Throws: `badKeySize`, what LMDB reports.
+  /// - Cost: two searches per key.
   @inlinable
   @discardableResult
   public mutating func deleteAll<K, V>(
@@ -180,7 +212,8 @@ extension WriteTransaction {
     try range.withEdges(K.self) { try deleteKeys(in: table.base, $0) }
   }
 
-  /// Removes everything from a table; the table stays. Corresponds to `mdb_drop`.
+  /// Removes everything from a table; the table stays.
+  /// - Cost: the table's pages are listed as free. Corresponds to `mdb_drop`.
   public mutating func deleteAll<K, V>(in table: MultiTable<K, V>) throws(LMDBError) {
     try drop(table.base)
   }

@@ -2,7 +2,9 @@ internal import CLMDB
 
 /// Whether a scan goes on.
 public enum ScanStep: Sendable {
+  /// On to the next entry.
   case next
+  /// The scan is over; what called it returns.
   case stop
 }
 

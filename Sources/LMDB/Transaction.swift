@@ -106,6 +106,8 @@ extension Transaction where Self: ~Copyable {
   }
 
   /// Whether a key is there.
+  /// - Throws: `badKeySize`, and what LMDB reports.
+  /// - Cost: one search. Corresponds to `mdb_get`.
   @inlinable
   public borrowing func contains<K, V>(
     _ key: K.Key, in table: Table<K, V>
@@ -125,9 +127,13 @@ extension Transaction where Self: ~Copyable {
   /// The spans end with each call of `body`. A read error is thrown; it never ends the scan as if
   /// there were no more entries.
   /// - Parameters:
+  ///   - table: a table of the transaction's environment.
+  ///   - range: the keys to visit; all by default.
+  ///   - reversed: from the last key to the first; false by default.
   ///   - limit: the most entries to visit; all by default.
-  ///   - prefetch: whether memory is asked for ahead of the scan; see ``ScanPrefetch``.
-  /// - Throws: what LMDB reports, and what `body` throws.
+  ///   - prefetch: whether memory is asked for ahead of the scan; not by default.
+  ///   - body: gets an entry; both spans end with the call.
+  /// - Throws: `badKeySize` of the range, what LMDB reports, and what `body` throws.
   /// - Cost: one search, then one step per entry; nothing is allocated per entry. Corresponds to
   ///   `mdb_cursor_get`.
   @inlinable
@@ -143,6 +149,8 @@ extension Transaction where Self: ~Copyable {
   }
 
   /// The first key of a range, or the last with `reversed`; nil if there is none.
+  /// - Throws: `badKeySize`; `badForm` from the codec; what LMDB reports.
+  /// - Cost: one search. Corresponds to `mdb_cursor_get`.
   @inlinable
   public borrowing func firstKey<K, V>(
     in table: Table<K, V>, _ range: KeyRange<K.Key> = .all, reversed: Bool = false

@@ -1,6 +1,6 @@
 internal import CLMDB
 
-/// Reads and writes that are committed together or not at all. See ``Environment/write(_:)``.
+/// Reads and writes that are committed together or not at all. Lent by `Environment.write`.
 ///
 /// It lives on one thread, within one synchronous closure. What it reads it sees with its own writes.
 public struct WriteTransaction: ~Copyable, Transaction {
@@ -30,7 +30,9 @@ public struct WriteTransaction: ~Copyable, Transaction {
     _ = try store(value, for: key, in: table, .replace)
   }
 
-  /// Stores a value's bytes as they are.
+  /// Stores a value's bytes as they are, in place of what was there.
+  /// - Throws: `badKeySize`, `valueTooLarge`; a full map is handled outside.
+  /// - Cost: one search, and the bytes copied once. Corresponds to `mdb_put`.
   @inlinable
   public mutating func put<K, V>(
     bytes: RawSpan, for key: K.Key, in table: Table<K, V>
@@ -43,9 +45,13 @@ public struct WriteTransaction: ~Copyable, Transaction {
   /// Makes room for a value of known size and has `body` fill it in place: nothing is copied.
   ///
   /// What `body` leaves unfilled is zero.
-  /// - Parameter byteCount: the value's size in bytes, 0 to 1 GiB.
-  /// - Throws: as ``put(_:for:in:)``; `body` was not called then.
-  /// - Cost: as ``put(_:for:in:)`` without the copy. Corresponds to `MDB_RESERVE`.
+  /// - Parameters:
+  ///   - byteCount: the value's size in bytes, 0 to 1 GiB.
+  ///   - key: 1 to 511 bytes when encoded.
+  ///   - table: a table of the transaction's environment.
+  ///   - body: gets the room, empty; it cannot be kept.
+  /// - Throws: as ``put(bytes:for:in:)``; `body` was not called then.
+  /// - Cost: as ``put(bytes:for:in:)`` without the copy. Corresponds to `MDB_RESERVE`.
   @inlinable
   public mutating func put<K, V>(
     byteCount: Int, for key: K.Key, in table: Table<K, V>,
@@ -58,6 +64,8 @@ public struct WriteTransaction: ~Copyable, Transaction {
 
   /// Stores a value unless the key is there.
   /// - Returns: whether it was stored.
+  /// - Throws: `badKeySize`, `valueTooLarge`.
+  /// - Cost: one search. Corresponds to `mdb_put` with `MDB_NOOVERWRITE`.
   @inlinable
   public mutating func putIfAbsent<K, V>(
     _ value: V.Value, for key: K.Key, in table: Table<K, V>
@@ -67,6 +75,8 @@ public struct WriteTransaction: ~Copyable, Transaction {
 
   /// Stores a value behind all others: the fast way for keys that come in order.
   /// - Throws: `keyExists` when the key is not behind the last one; nothing was stored then.
+  ///   `badKeySize`, `valueTooLarge`.
+  /// - Cost: no search; pages are filled to their end. Corresponds to `mdb_put` with `MDB_APPEND`.
   @inlinable
   public mutating func append<K, V>(
     _ value: V.Value, for key: K.Key, in table: Table<K, V>
@@ -79,7 +89,9 @@ public struct WriteTransaction: ~Copyable, Transaction {
   }
 
   /// Removes a key.
-  /// - Returns: whether it was there. Corresponds to `mdb_del`.
+  /// - Returns: whether it was there.
+  /// - Throws: `badKeySize`, what LMDB reports.
+  /// - Cost: one search. Corresponds to `mdb_del`.
   @inlinable
   @discardableResult
   public mutating func delete<K, V>(
@@ -92,6 +104,8 @@ public struct WriteTransaction: ~Copyable, Transaction {
 
   /// Removes every entry of a range.
   /// - Returns: how many there were.
+  /// - Throws: `badKeySize`, what LMDB reports.
+  /// - Cost: one search, one step per entry. Corresponds to `mdb_cursor_del`.
   @inlinable
   @discardableResult
   public mutating func deleteAll<K, V>(
@@ -117,7 +131,9 @@ public struct WriteTransaction: ~Copyable, Transaction {
     }
   }
 
-  /// Removes every entry of a table; the table stays. Corresponds to `mdb_drop`.
+  /// Removes every entry of a table; the table stays.
+  /// - Cost: the table's pages are listed as free, its entries are not visited. Corresponds to
+  ///   `mdb_drop`.
   public mutating func deleteAll<K, V>(in table: Table<K, V>) throws(LMDBError) {
     try drop(table.base)
   }

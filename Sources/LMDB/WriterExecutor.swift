@@ -3,18 +3,8 @@ import Dispatch
 /// The serial executor of an environment's writer.
 ///
 /// An actor that returns it as its `unownedExecutor` runs on the thread that also serves the
-/// environment's `async` writes: its synchronous methods may use the blocking
-/// ``Environment/write(_:_:)-(_,(WriteTransaction)->R)`` without blocking a task's thread, and
-/// without a hop.
-///
-/// ```swift
-/// actor Notes {
-///   let environment: Environment
-///   nonisolated var unownedExecutor: UnownedSerialExecutor {
-///     environment.writer.asUnownedSerialExecutor()
-///   }
-/// }
-/// ```
+/// environment's `async` writes: its synchronous methods may use the blocking `Environment.write`
+/// without blocking a task's thread, and without a hop. <doc:Durability> shows one.
 ///
 /// The actor keeps the environment, and that its executor.
 public final class WriterExecutor: SerialExecutor {

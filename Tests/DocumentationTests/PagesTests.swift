@@ -1,16 +1,19 @@
+import DocumentationSupport
 import Foundation
 import Snippets
 import Testing
 
 @Suite("The pages of the documentation")
 struct PagesTests {
+  static let catalogue = "Sources/Holdfast/Holdfast.docc"
+
   @Test("show no Swift that is not compiled with the examples")
   func snippets() throws {
     let sources = try Repository.files(under: "Tests/Examples", ending: ".swift").map {
       try Repository.text($0)
     }
     var count = 0
-    for page in try Repository.pages() {
+    for page in try Repository.pages(of: Self.catalogue) {
       for block in page.text.fencedBlocks where block.language == "swift" {
         count += 1
         let isCompiled = sources.contains { $0.contains(movedRight: block.lines) }
@@ -22,7 +25,7 @@ struct PagesTests {
 
   @Test("link only to pages that exist, and the landing page lists each of them")
   func links() throws {
-    let pages = try Repository.pages()
+    let pages = try Repository.pages(of: Self.catalogue)
     let names = Set(pages.map(\.name))
     for page in pages {
       for link in page.text.captures(/<doc:([A-Za-z]+)>/) {
@@ -43,7 +46,7 @@ struct PagesTests {
   func errors(type: String, source: String) throws {
     let codes = try Repository.text(source).captures(/public static let ([A-Za-z]+) = Code\(/)
     #expect(codes.count > 10, "\(source) has \(codes.count) codes; were they found?")
-    let page = try Repository.text("\(Repository.catalogue)/Errors.md")
+    let page = try Repository.text("\(Self.catalogue)/Errors.md")
     let section = try #require(
       page.components(separatedBy: "\n## ").first { $0.hasPrefix("\(type)\n") })
     let rows = section.captures(#/\n\| `([a-z][A-Za-z]*)` \| /#)
@@ -53,7 +56,7 @@ struct PagesTests {
 
   @Test("draw every table and every single value of an area, and of the registry")
   func diskFormat() throws {
-    let page = try Repository.text("\(Repository.catalogue)/HowItIsBuilt.md")
+    let page = try Repository.text("\(Self.catalogue)/HowItIsBuilt.md")
     let drawn = page.fencedBlocks.map(\.content).joined()
     let area = try Repository.text("Sources/ProfileStore/AreaTables.swift")
     let registry = try Repository.text("Sources/ProfileStore/RegistryIndex.swift")

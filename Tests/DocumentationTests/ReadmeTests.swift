@@ -1,3 +1,4 @@
+import DocumentationSupport
 import Foundation
 import Testing
 

@@ -1,23 +1,22 @@
-import Foundation
+package import Foundation
 
 /// The files of this repository, as a reader sees them.
-enum Repository {
-  static let root = URL(filePath: #filePath).deletingLastPathComponent()
+package enum Repository {
+  package static let root = URL(filePath: #filePath).deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent()
-  static let catalogue = "Sources/Holdfast/Holdfast.docc"
 
-  static func text(_ path: String) throws -> String {
+  package static func text(_ path: String) throws -> String {
     try String(contentsOf: root.appending(path: path), encoding: .utf8)
   }
 
   /// The files under a directory whose names have this ending, in the order of their paths.
-  static func files(under directory: String, ending: String) throws -> [String] {
+  package static func files(under directory: String, ending: String) throws -> [String] {
     try FileManager.default.subpathsOfDirectory(atPath: root.appending(path: directory).path)
       .filter { $0.hasSuffix(ending) }.map { "\(directory)/\($0)" }.sorted()
   }
 
-  /// The pages of the catalogue: their names, without the ending, and their texts.
-  static func pages() throws -> [(name: String, text: String)] {
+  /// The pages of a catalogue: their names, without the ending, and their texts.
+  package static func pages(of catalogue: String) throws -> [(name: String, text: String)] {
     try files(under: catalogue, ending: ".md").map { path in
       (URL(filePath: path).deletingPathExtension().lastPathComponent, try text(path))
     }
@@ -25,21 +24,21 @@ enum Repository {
 }
 
 /// A fenced block of a Markdown text.
-struct Block {
-  let language: String
+package struct Block {
+  package let language: String
   /// What stands between the fences, each line with its end.
-  let content: String
+  package let content: String
   /// The number of the line with the closing fence, from 1.
-  let lastLine: Int
+  package let lastLine: Int
 
-  var lines: [Substring] {
+  package var lines: [Substring] {
     content.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
   }
 }
 
 extension String {
   /// The fenced blocks, in order.
-  var fencedBlocks: [Block] {
+  package var fencedBlocks: [Block] {
     var blocks: [Block] = []
     var open: (language: String, content: String)?
     for (index, line) in split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
@@ -59,7 +58,7 @@ extension String {
   }
 
   /// Whether these lines stand here one after the other, all moved right by the same spaces.
-  func contains(movedRight block: [Substring]) -> Bool {
+  package func contains(movedRight block: [Substring]) -> Bool {
     let lines = split(separator: "\n", omittingEmptySubsequences: false)
     guard let first = block.first, block.count <= lines.count else { return false }
     return (0...(lines.count - block.count)).contains { start in
@@ -75,7 +74,7 @@ extension String {
   }
 
   /// Everything that a pattern's first group catches, in order.
-  func captures(_ pattern: Regex<(Substring, Substring)>) -> [String] {
+  package func captures(_ pattern: Regex<(Substring, Substring)>) -> [String] {
     matches(of: pattern).map { String($0.output.1) }
   }
 }
