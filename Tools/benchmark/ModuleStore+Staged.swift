@@ -20,13 +20,17 @@ struct StagedModuleStore {
   func stage(_ documents: Documents) throws -> Pass {
     var pass = Pass()
     let start = cbench_now()
-    var page = PackedRecords()
     for begin in stride(from: 0, to: documents.count, by: Context.page) {
       let end = min(begin + Context.page, documents.count)
-      page.removeAll()
-      for index in begin..<end { page.append(documents.frame(index).bytes) }
+      let byteCount =
+        Int(documents.offsets[end] - documents.offsets[begin]) + 16 * (end - begin)
       try environment.write { transaction in
-        try transaction.put(page, for: UInt64(begin / Context.page), in: table)
+        try transaction.put(
+          recordCount: end - begin, contentByteCount: byteCount, for: UInt64(begin / Context.page),
+          in: table
+        ) { packer in
+          for index in begin..<end { packer.append(documents.frame(index).bytes) }
+        }
       }
       pass.operations += end - begin
       pass.commits += 1
