@@ -64,6 +64,8 @@ public struct LMDBError: Error, Sendable, CustomStringConvertible {
     public static let lockMismatch = Code("lockMismatch")
     /// Transactions of this process did not end within the time allowed.
     public static let busy = Code("busy")
+    /// Every environment that an ``EnvironmentPool`` may have open is leased.
+    public static let poolExhausted = Code("poolExhausted")
     /// Stored bytes do not have the form their codec expects.
     public static let badForm = Code("badForm")
     /// Any other code; see ``LMDBError/rawCode``.
@@ -133,6 +135,7 @@ public struct LMDBError: Error, Sendable, CustomStringConvertible {
     case .forked: "the environment was opened before fork; open it in the child"
     case .lockMismatch: "others have it open under another lock file; close it there first"
     case .busy: "transactions of this process did not end in time"
+    case .poolExhausted: "all environments of the pool are leased; end leases or raise its limit"
     case .badForm: "stored bytes do not have the expected form"
     default: "refused"
     }
