@@ -1,5 +1,6 @@
 import DocumentationSupport
 import Foundation
+import LMDB
 import Testing
 
 @Suite("The first program")
@@ -17,5 +18,21 @@ struct FirstProgramTests {
       Tool.products.appending(path: "FirstLMDB").path, directory.file("store"))
     #expect(run.status == 0)
     #expect(run.said == blocks[1].content)
+  }
+
+  @Test("is shorter still in the README")
+  func readme() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.file("store")
+
+    let environment = try Environment.open(at: path)
+    let notes = try environment.table("notes", key: UInt64Codec.self, value: TextCodec.self)
+    try await environment.write { try $0.put("Buy bread", for: 1, in: notes) }
+    let note = try environment.read { try $0.value(of: 1, in: notes) }
+
+    #expect(note == "Buy bread")
+    let source = try Repository.text("Tests/LMDBDocumentationTests/FirstProgramTests.swift")
+    let blocks = try Repository.text("README.md").fencedBlocks.filter { $0.language == "swift" }
+    #expect(blocks.contains { source.contains(movedRight: $0.lines) })
   }
 }
