@@ -35,7 +35,7 @@ extension Environment {
     /// The most simultaneous readers of all processes; 1,024 by default. The process that opens the
     /// environment first decides. Corresponds to `mdb_env_set_maxreaders`.
     public var readerCountMax = 1_024
-    /// Whether opening checks every page first, as ``Environment/checkIntegrity(at:progress:)``
+    /// Whether opening checks every page first, as `checkIntegrity(at:)`
     /// does, and throws `damaged` when anything is wrong; false by default.
     ///
     /// Without it only the head of the file is looked at. LMDB believes what stands in a page: one

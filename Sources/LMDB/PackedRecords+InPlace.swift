@@ -56,9 +56,11 @@ extension WriteTransaction {
   ///   - recordCount: how many records `body` packs, 0 or more.
   ///   - contentByteCount: the bytes of all records together; with the head the value has up to
   ///     1 GiB.
+  ///   - key: 1 to 511 bytes when encoded.
+  ///   - table: a table of the transaction's environment.
   ///   - body: packs the records. It may run more than once, as the write's own closure may.
   /// - Precondition: `body` packs exactly what was announced.
-  /// - Throws: as ``put(_:for:in:)``; `body` was not called then.
+  /// - Throws: `badKeySize`, `valueTooLarge`; `body` was not called then.
   /// - Cost: one search, one copy of each record. Corresponds to `MDB_RESERVE`.
   public mutating func put<K>(
     recordCount: Int, contentByteCount: Int, for key: K.Key, in table: Table<K, PackedRecordsCodec>,
