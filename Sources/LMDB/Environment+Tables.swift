@@ -35,17 +35,21 @@ extension Environment {
     trapUnless(
       !thread.isWriting(self) && !thread.isReading(self),
       "open table \(name) before the transaction that uses it (\(path))")
-    let opened: OpenTable
-    if configuration.access == .read {
-      // Handles may be opened by one transaction of a process at a time: the turn sees to it.
+    // A table that is there needs no writer's lock, which another process may hold for long.
+    // Handles may be opened by one transaction of a process at a time: the turn sees to it.
+    var opened: OpenTable?
+    do {
       opened = try withTurn { try openExistingTable(name) }
-    } else {
-      opened = try writeBlocking { transaction in
+    } catch let error as LMDBError {
+      guard error.code == .tableMissing, configuration.access != .read else { throw error }
+    }
+    let table =
+      try opened
+      ?? writeBlocking { transaction in
         try openTable(name, transaction.core, UInt32(MDB_CREATE) | flags)
       }
-    }
-    tables.withLock { $0[name] = opened }
-    return try base(opened)
+    tables.withLock { $0[name] = table }
+    return try base(table)
   }
 
   /// A handle opened by a read transaction lives on only if that transaction is committed.

@@ -49,38 +49,48 @@ import Synchronization
   public static func open(
     at path: String, configuration: Configuration = Configuration()
   ) throws(LMDBError) -> Environment {
-    if let numbers = FileNumbers(path: path) {
-      guard numbers.isDirectory else {
-        throw LMDBError(.notADirectory, operation: "open", path: path)
-      }
-    } else if errno == ENOENT, configuration.access == .createOrWrite {
-      guard unsafe mkdir(path, 0o700) == 0 || errno == EEXIST else {
-        throw LMDBError.from(errno, operation: "mkdir", path: path)
-      }
-    } else {
-      throw LMDBError.from(errno, operation: "stat", path: path)
-    }
     let file = path + "/data.mdb"
-    let environment = try EnvironmentRegistry.shared.environment(file: file) {
-      () throws(LMDBError) in
-      try Environment(path: path, file: file, configuration: configuration)
+    let environment = try EnvironmentRegistry.shared.environment(file: file, in: path) {
+      (found: consuming DataFile?) throws(LMDBError) in
+      if let found = found.take() {
+        return try Environment(path: path, file: found, configuration: configuration)
+      }
+      try makeFile(file, in: path, configuration)
+      guard let made = try DataFile(file, in: path) else {
+        throw LMDBError(.missing, operation: "open", path: path)
+      }
+      return try Environment(path: path, file: made, configuration: configuration)
     }
     if configuration.isCheckedAtOpen { try environment.requireIntact() }
     return environment
   }
 
-  private init(path: String, file: String, configuration: Configuration) throws(LMDBError) {
+  /// Makes the data file, and the directory where there is none.
+  private static func makeFile(
+    _ file: String, in path: String, _ configuration: Configuration
+  ) throws(LMDBError) {
+    let numbers = FileNumbers(path: path)
+    guard numbers != nil || errno == ENOENT else {
+      throw LMDBError.from(errno, operation: "stat", path: path)
+    }
+    guard configuration.access == .createOrWrite else {
+      throw LMDBError(.missing, operation: "open", path: path)
+    }
+    if numbers == nil {
+      guard unsafe mkdir(path, 0o700) == 0 || errno == EEXIST else {
+        throw LMDBError.from(errno, operation: "mkdir", path: path)
+      }
+    }
+    try NewDataFile.make(file, in: path, configuration: configuration)
+  }
+
+  private init(
+    path: String, file: borrowing DataFile, configuration: Configuration
+  ) throws(LMDBError) {
     self.path = path
     self.configuration = configuration
+    let meta = try MetaPages(file, directory: path)
     var mapByteCount = configuration.mapSizeByteCount
-    if FileNumbers(path: file) == nil {
-      guard errno == ENOENT else { throw LMDBError.from(errno, operation: "stat", path: path) }
-      guard configuration.access == .createOrWrite else {
-        throw LMDBError(.missing, operation: "open", path: path)
-      }
-      try NewDataFile.make(file, in: path, configuration: configuration)
-    }
-    let meta = try MetaPages(file: file, directory: path)
     // A map that just fits the file would have no room for the next write.
     mapByteCount = max(mapByteCount, meta.mapByteCount, meta.usedByteCount / 4 * 5)
     let flags = Self.flags(for: configuration, at: path)
@@ -113,15 +123,19 @@ import Synchronization
       unsafe mdb_env_close(handle)
       throw error
     }
-    guard let fileID = EnvironmentRegistry.FileID(file: file) else {
-      // Renamed or removed meanwhile; the registry's lock is held, so nobody has opened it again.
-      let number = errno
+    // LMDB opened the path a second time: it may have been another file by then.
+    var descriptor: Int32 = -1
+    unsafe mdb_env_get_fd(handle, &descriptor)
+    guard let numbers = FileNumbers(descriptor: descriptor),
+      EnvironmentRegistry.FileID(numbers) == file.id
+    else {
       unsafe LockFile.disclaim(handle)
       unsafe mdb_env_close(handle)
-      throw LMDBError.from(number, operation: "stat", path: path)
+      throw LMDBError(
+        .missing, operation: "open", path: path, detail: "it was replaced while it was opened")
     }
     unsafe self.handle = handle
-    self.fileID = fileID
+    fileID = file.id
     readerSlots = LockFile.Slots(reservedCount: slotCount)
     _ = hasClearedDeadReaders()
   }

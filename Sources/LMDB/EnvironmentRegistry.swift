@@ -11,8 +11,7 @@ final class EnvironmentRegistry: @unchecked Sendable {
     let device: UInt64
     let inode: UInt64
 
-    init?(file: String) {
-      guard let numbers = FileNumbers(path: file) else { return nil }
+    init(_ numbers: FileNumbers) {
       device = numbers.device
       inode = numbers.inode
     }
@@ -27,9 +26,11 @@ final class EnvironmentRegistry: @unchecked Sendable {
   private var open: [FileID: Entry] = [:]
   private var fork = ForkGeneration.current
 
-  /// The open environment of that file, else the one that `make` opens.
+  /// The open environment of that file, else the one that `make` opens; it gets nil where there is
+  /// no file yet.
   func environment(
-    file: String, make: () throws(LMDBError) -> Environment
+    file: String, in directory: String,
+    make: (consuming DataFile?) throws(LMDBError) -> Environment
   ) throws(LMDBError) -> Environment {
     condition.lock()
     defer { condition.unlock() }
@@ -38,13 +39,19 @@ final class EnvironmentRegistry: @unchecked Sendable {
       open = [:]
       fork = ForkGeneration.current
     }
-    while let id = FileID(file: file), let entry = open[id] {
+    while true {
+      guard let found = try DataFile(file, in: directory) else {
+        return try enter(make(nil))
+      }
+      guard let entry = open[found.id] else { return try enter(make(found)) }
       if let environment = entry.environment, !environment.isClosed { return environment }
       // The last reference is gone but the C environment is still closing: opening it now would let
       // that close drop our locks.
       condition.wait()
     }
-    let environment = try make()
+  }
+
+  private func enter(_ environment: Environment) -> Environment {
     open[environment.fileID] = Entry(environment: environment)
     return environment
   }

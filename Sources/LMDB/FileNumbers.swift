@@ -16,7 +16,6 @@ struct FileNumbers {
   let byteCount: Int
   /// What of it has a place on the disk; a hole has none.
   let allocatedByteCount: Int64
-  let isDirectory: Bool
   /// The rights, without the file's kind.
   let mode: UInt32
 
@@ -41,7 +40,6 @@ struct FileNumbers {
     inode = UInt64(numbers.st_ino)
     byteCount = Int(numbers.st_size)
     allocatedByteCount = Int64(numbers.st_blocks) * 512
-    isDirectory = numbers.st_mode & S_IFMT == S_IFDIR
     mode = UInt32(numbers.st_mode & 0o7777)
   }
 }

@@ -81,9 +81,11 @@ enum LockFile {
       // A file system that knows no such locks cannot be asked either.
       guard clmdb_claim(descriptor, place) == 0 else { return }
     }
+    // One question is enough where nobody else has it open.
     let isClaimed =
-      clmdb_is_claimed(descriptor, claimsStart, place - claimsStart) != 0
-      || clmdb_is_claimed(descriptor, behind, end - behind) != 0
+      clmdb_is_claimed(descriptor, claimsStart, claimsCount) != 0
+      && (clmdb_is_claimed(descriptor, claimsStart, place - claimsStart) != 0
+        || clmdb_is_claimed(descriptor, behind, end - behind) != 0)
     if isClaimed {
       unsafe disclaim(environment)
       throw mismatch(directory, nil)

@@ -16,33 +16,23 @@ struct MetaPages {
 
   /// Reads and checks the file.
   /// - Throws: `damaged`, `versionMismatch`, or what the file system says.
-  init(file: String, directory: String) throws(LMDBError) {
+  init(_ file: borrowing DataFile, directory: String) throws(LMDBError) {
     func refuse(_ code: LMDBError.Code, _ detail: String) -> LMDBError {
       LMDBError(code, operation: "open", path: directory, detail: detail)
     }
-    let descriptor = unsafe open(file, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else {
-      throw LMDBError.from(errno, operation: "open", path: directory)
-    }
-    defer { close(descriptor) }
-    func byteCount() throws(LMDBError) -> Int {
-      guard let numbers = FileNumbers(descriptor: descriptor) else {
-        throw LMDBError.from(errno, operation: "fstat", path: directory)
-      }
-      return numbers.byteCount
-    }
-    guard try byteCount() > 0 else { throw refuse(.damaged, "data.mdb is empty") }
-
-    let first = try Self.page(descriptor, at: 0, directory: directory)
-    let pageByteCount = Int(first.pageByteCount)
-    guard pageByteCount >= 512, pageByteCount <= 65_536,
-      pageByteCount & (pageByteCount - 1) == 0
-    else { throw refuse(.damaged, "page size \(pageByteCount)") }
-    guard pageByteCount == Int(getpagesize()) else {
+    let pageByteCount = Int(getpagesize())
+    let heads = file.heads
+    guard !heads.isEmpty else { throw refuse(.damaged, "data.mdb is empty") }
+    let first = try Self.page(heads, at: 0, directory: directory)
+    let firstByteCount = Int(first.pageByteCount)
+    guard firstByteCount >= 512, firstByteCount <= 65_536,
+      firstByteCount & (firstByteCount - 1) == 0
+    else { throw refuse(.damaged, "page size \(firstByteCount)") }
+    guard pageByteCount == firstByteCount else {
       throw refuse(
-        .versionMismatch, "page size \(pageByteCount), this machine has \(getpagesize())")
+        .versionMismatch, "page size \(firstByteCount), this machine has \(pageByteCount)")
     }
-    let second = try Self.page(descriptor, at: pageByteCount, directory: directory)
+    let second = try Self.page(heads, at: pageByteCount, directory: directory)
     guard Int(second.pageByteCount) == pageByteCount else {
       throw refuse(.damaged, "the meta pages disagree")
     }
@@ -50,8 +40,7 @@ struct MetaPages {
     let newest = first.transaction >= second.transaction ? first : second
     if let wrong = newest.finding(pageByteCount: pageByteCount) { throw refuse(.damaged, wrong) }
     let used = (Int(newest.lastPage) + 1) * pageByteCount
-    // Asked after the pages were read: another process may extend the file meanwhile, never cut it.
-    let fileByteCount = try byteCount()
+    let fileByteCount = file.byteCount
     if fileByteCount < used {
       guard try Self.isRestFree(directory: directory) else {
         throw refuse(.damaged, "data.mdb has \(fileByteCount) of \(used) bytes")
@@ -106,17 +95,17 @@ struct MetaPages {
     }
   }
 
+  /// How much of a page the head of the file takes.
+  static let headByteCount = 152
+
   private static func page(
-    _ descriptor: Int32, at offset: Int, directory: String
+    _ heads: [UInt8], at start: Int, directory: String
   ) throws(LMDBError) -> Page {
-    var bytes = [UInt8](repeating: 0, count: 152)
-    let wanted = bytes.count
-    let count = unsafe pread(descriptor, &bytes, wanted, off_t(offset))
-    guard count == wanted else {
+    guard heads.count >= start + headByteCount else {
       throw LMDBError(
-        .damaged, operation: "open", path: directory, detail: "the meta page at \(offset) is cut")
+        .damaged, operation: "open", path: directory, detail: "the meta page at \(start) is cut")
     }
-    let span = unsafe bytes.span.bytes
+    let span = unsafe heads.span.bytes.extracting(start..<start + headByteCount)
     func load<T: FixedWidthInteger & BitwiseCopyable>(_ offset: Int, as type: T.Type) -> T {
       // SAFETY: any bit pattern is an integer; the span's own check holds the bounds.
       unsafe span.unsafeLoadUnaligned(fromByteOffset: offset, as: type)
