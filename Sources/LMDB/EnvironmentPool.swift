@@ -71,11 +71,13 @@ public final class EnvironmentPool: Sendable {
 
   /// Lends the environment of a directory to `body` and returns what that returns.
   ///
-  /// - Parameter body: may suspend; the environment stays open until it returns. A lease inside a
-  ///   lease takes a second place: with all places taken by such callers each waits for the others,
-  ///   until the timeout.
+  /// - Parameters:
+  ///   - directory: the environment's directory; made as the pool's configuration says.
+  ///   - body: may suspend; the environment stays open until it returns. A lease inside a lease takes
+  ///     a second place: with all places taken by such callers each waits for the others, until the
+  ///     timeout.
   /// - Throws: `poolExhausted` when all were leased for ``Configuration/leaseTimeout``; `busy` when
-  ///   somebody else's open or close of that path took so long; `closed` after ``closeAll()``; what
+  ///   somebody else's open or close of that path took so long; `closed` after `closeAll`; what
   ///   ``Environment/open(at:configuration:)`` throws; `CancellationError`; what `body` throws.
   /// - Cost: about a microsecond when it is open; else that of opening it and, with a full pool, of
   ///   closing another one, on a thread outside the task pool.
@@ -126,7 +128,7 @@ public final class EnvironmentPool: Sendable {
     try closeAllBlocking(nil)
   }
 
-  /// Lets leases in again after ``closeAll()``.
+  /// Lets leases in again after `closeAll`.
   public func resume() { state.withLock { $0.isClosed = false } }
 
   /// What the pool has done and holds.

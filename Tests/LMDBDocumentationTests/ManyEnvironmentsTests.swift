@@ -15,6 +15,25 @@ struct ManyEnvironmentsTests {
     #expect(first === second)
   }
 
+  @Test("a pool keeps a bounded number open")
+  func pool() async throws {
+    let path = directory.file("store")
+
+    EnvironmentPool.raiseDescriptorLimit()
+    let pool = try EnvironmentPool()
+    let count = try await pool.withEnvironment(at: path) { environment in
+      let notes = try environment.table("notes", key: UInt64Codec.self, value: TextCodec.self)
+      try await environment.write { try $0.put("Buy bread", for: 1, in: notes) }
+      return try environment.read { try $0.count(of: notes) }
+    }
+
+    #expect(count == 1)
+    #expect(pool.statistics.openCount == 1)
+    try await pool.closeAll()
+    pool.resume()
+    #expect(pool.statistics.openCount == 0)
+  }
+
   @Test("readers of all processes are listed with what they keep")
   func readers() throws {
     let environment = try Environment.open(at: directory.file("store"))
