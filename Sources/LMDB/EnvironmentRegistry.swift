@@ -11,6 +11,12 @@ final class EnvironmentRegistry: @unchecked Sendable {
     let device: UInt64
     let inode: UInt64
 
+    /// - Returns: nil when there is no such file, or it cannot be asked.
+    init?(file: String) {
+      guard let numbers = FileNumbers(path: file) else { return nil }
+      self.init(numbers)
+    }
+
     init(_ numbers: FileNumbers) {
       device = numbers.device
       inode = numbers.inode
