@@ -28,7 +28,9 @@ extension Environment {
     public var access = Access.createOrWrite
     /// The map's size to begin with, in bytes; 64 MiB by default. Virtual: no disk is used for it.
     public var mapSizeByteCount = 64 << 20
-    /// The size up to which the map doubles by itself, in bytes; 64 GiB by default.
+    /// The ceiling: the size up to which the map doubles by itself, in bytes; 64 GiB by default.
+    /// Writes that would need more throw `mapFull`, but for ``WritePurpose/draining`` ones. A file
+    /// that is larger already keeps what it uses.
     public var mapSizeByteCountMax = 64 << 30
     /// The most named tables; 32 by default. Corresponds to `mdb_env_set_maxdbs`.
     public var tableCountMax = 32
@@ -42,6 +44,16 @@ extension Environment {
     /// that is garbage can end the process with a signal, not only fail a call. For a file that came
     /// from elsewhere or lay on a medium in doubt; about a second per GiB.
     public var isCheckedAtOpen = false
+    /// How much room is kept ready in the file behind the data, in bytes; 1 MiB by default, 0 for
+    /// none.
+    ///
+    /// A quarter of the data, 128 KiB at least, this at most, is written with zeros from the first
+    /// write on, and twice that at once, so that the file is longer than its data by as much. It
+    /// spares small durable commits lengthening the file, and lets ``WritePurpose/draining`` writes
+    /// go through on a full disk: other writes are refused with `diskFull` as soon as it cannot be
+    /// made up. File systems that never overwrite in place (Btrfs, ZFS, APFS, any with snapshots)
+    /// cannot promise that. Not used with `unsafeWithoutSync`.
+    public var fileReserveByteCountMax = 1 << 20
     /// What a commit survives; `.durable` by default.
     public var durability = Durability.durable
 

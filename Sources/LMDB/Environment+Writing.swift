@@ -10,17 +10,21 @@ extension Environment {
   ///
   /// A cancelled task's write that has not begun is dropped. Once begun it is not cancelled: it
   /// returns committed, or throws not committed.
+  /// - Parameter purpose: ``WritePurpose/draining`` for a write that frees more than it stores: it goes
+  ///   through at the ceiling and on a full disk.
   /// - Parameter body: may run more than once (the map may have to grow, or another write of the same
   ///   commit threw) and must have no effect outside the transaction but its result. It should not
   ///   block: it keeps the other writes waiting.
-  /// - Throws: `CancellationError`; `mapFull` at the ceiling, `diskFull`, `readOnly`, `closed`, what
+  /// - Throws: `CancellationError`; `mapFull` at the ceiling, `diskFull`, `busy` when a reader of this
+  ///   process kept the map from growing for 30 seconds, `readOnly`, `closed`, what
   ///   LMDB reports, and what `body` throws. What the commit reports, every write in it throws.
   /// - Cost: one shared commit, two flushes of the disk with `.durable`.
   public func write<R: Sendable>(
+    for purpose: WritePurpose = .storing,
     _ body: @escaping @Sendable (inout WriteTransaction) throws -> R
   ) async throws -> R {
     try requireOwnProcess("write")
-    let job = SuspendedWrite(body)
+    let job = SuspendedWrite(purpose, body)
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         if job.wait(continuation) { submit(job) }
@@ -35,7 +39,7 @@ extension Environment {
     _ body: @escaping @Sendable (inout WriteTransaction) throws -> R
   ) async throws -> R {
     try requireOwnProcess("write")
-    let job = SuspendedWrite(body)
+    let job = SuspendedWrite(.storing, body)
     return try await withCheckedThrowingContinuation { continuation in
       if job.wait(continuation) { submit(job) }
     }
@@ -47,17 +51,22 @@ extension Environment {
   /// A write that comes alone runs on the calling thread. One that comes while another runs shares
   /// the next commit with all that wait, as with the `async` form; its closure may then run on the
   /// thread of another of them.
+  /// - Parameter purpose: as for the `async` form.
   /// - Parameter body: as for the `async` form, it may run more than once.
   /// - Precondition: not inside a transaction of this environment on the same thread: LMDB would
   ///   hang for ever, so it traps.
   /// - Throws: as the `async` form.
   @available(*, noasync, message: "use `try await write`, which does not block a task's thread")
-  public func write<R>(_ body: (inout WriteTransaction) throws -> R) throws -> R {
-    try writeBlocking(body)
+  public func write<R>(
+    for purpose: WritePurpose = .storing, _ body: (inout WriteTransaction) throws -> R
+  ) throws -> R {
+    try writeBlocking(for: purpose, body)
   }
 
   /// The blocking write, for callers of this package that run on a queue of their own.
-  package func writeBlocking<R>(_ body: (inout WriteTransaction) throws -> R) throws -> R {
+  package func writeBlocking<R>(
+    for purpose: WritePurpose = .storing, _ body: (inout WriteTransaction) throws -> R
+  ) throws -> R {
     try requireOwnProcess("write")
     let thread = ThreadState.current
     trapUnless(
@@ -67,14 +76,14 @@ extension Environment {
       "a write inside a read of one environment (\(path)); end the read first")
     if turn.withLock({ $0.takeIfFree() }) {
       defer { passTurn() }
-      return try runAlone(.storing, body)
+      return try runAlone(purpose, body)
     }
     // Inside a transaction of another environment this thread may not run other writes, which might
     // use that environment, too.
-    guard thread.isOutside else { return try withTurn { try runAlone(.storing, body) } }
+    guard thread.isOutside else { return try withTurn { try runAlone(purpose, body) } }
     return try withoutActuallyEscaping(body) { body in
       var value: R?
-      let job = BlockedGroupWrite { value = try body(&$0) }
+      let job = BlockedGroupWrite(purpose) { value = try body(&$0) }
       submitAndWait(job)
       if let failure = job.failure { throw failure }
       guard let value else {
@@ -96,26 +105,44 @@ extension Environment {
 
   /// Runs `body` in a top transaction and commits; enlarges the map and runs it again as needed.
   ///
+  /// A write that only deletes counts as draining when the ceiling is in its way.
+  ///
   /// A map that grew is at least twice as large, and a dead reader is cleared once, so this ends.
   @unsafe func untilItFits<R>(
     _ purpose: WritePurpose, _ body: (OpaquePointer, WriteContext) throws -> R
   ) throws -> R {
+    var purpose = purpose
+    var mustNotStore = false
     while true {
-      if let value = unsafe try attempt(body) { return value }
-      if let error = growMap() { throw error }
+      let context = WriteContext()
+      if let value = unsafe try attempt(purpose, context, mustNotStore, body) { return value }
+      if purpose == .storing, !context.hasStored,
+        numbers().mapByteCount >= configuration.mapSizeByteCountMax
+      {
+        purpose = .draining
+        mustNotStore = true
+      }
+      if let error = growMap(for: purpose) { throw error }
     }
   }
 
   /// - Returns: nil when the map was too small; nothing was stored then.
-  @unsafe private func attempt<R>(_ body: (OpaquePointer, WriteContext) throws -> R) throws -> R? {
+  @unsafe private func attempt<R>(
+    _ purpose: WritePurpose, _ context: WriteContext, _ mustNotStore: Bool,
+    _ body: (OpaquePointer, WriteContext) throws -> R
+  ) throws -> R? {
     try requireUsable("write")
+    guard configuration.access != .read else {
+      throw LMDBError(.readOnly, rawCode: EROFS, operation: "mdb_txn_begin", path: path)
+    }
+    if purpose == .storing { try lowerMapToCeiling() }
     let transaction = unsafe try beginWrite()
     let thread = ThreadState.current
-    unsafe thread.enter(self)
-    defer { thread.leave() }
-    let context = WriteContext()
     let value: R
     do {
+      try keepFileReserve(purpose)
+      unsafe thread.enter(self)
+      defer { thread.leave() }
       value = unsafe try body(transaction, context)
     } catch {
       unsafe mdb_txn_abort(transaction)
@@ -126,12 +153,18 @@ extension Environment {
       unsafe mdb_txn_abort(transaction)
       return nil
     }
+    if mustNotStore, context.hasStored {
+      unsafe mdb_txn_abort(transaction)
+      throw LMDBError(.mapFull, rawCode: MDB_MAP_FULL, operation: "write", path: path)
+    }
     let number = unsafe UInt64(mdb_txn_id(transaction))
     // A commit frees the handle whatever it answers: it must never be aborted after it.
     let result = unsafe mdb_txn_commit(transaction)
     if result == MDB_MAP_FULL { return nil }
     try check(result, "mdb_txn_commit")
-    countCommit(ifLast: number)
+    let numbers = numbers()
+    countCommit(number, numbers)
+    careForMap(numbers)
     return value
   }
 
@@ -144,8 +177,6 @@ extension Environment {
       guard result == MDB_MAP_RESIZED else { break }
       if let error = adoptMapSize() { throw error }
     }
-    // LMDB answers EACCES to a write in an environment that was opened for reading.
-    if result == EACCES, configuration.access == .read { result = EROFS }
     throw LMDBError.from(result, operation: "mdb_txn_begin", path: path)
   }
 }

@@ -25,6 +25,8 @@ import Synchronization
   let turn = Mutex(WriterTurn())
   // Used with the turn to write only.
   var history = GroupHistory()
+  var care = MapCare()
+  var fileReserve = FileReserve()
   let tables = Mutex<[String: OpenTable]>([:])
   private let executor = Mutex<WriterExecutor?>(nil)
   private let commits = Atomic<UInt64>(0)
@@ -93,6 +95,7 @@ import Synchronization
     var mapByteCount = configuration.mapSizeByteCount
     // A map that just fits the file would have no room for the next write.
     mapByteCount = max(mapByteCount, meta.mapByteCount, meta.usedByteCount / 4 * 5)
+    mapByteCount = min(mapByteCount, max(configuration.mapSizeByteCountMax, meta.usedByteCount))
     let flags = Self.flags(for: configuration, at: path)
     let isLocking = flags & UInt32(MDB_NOLOCK) == 0
     // Without a lock file readers have no slots.
@@ -218,8 +221,8 @@ import Synchronization
   public var commitCount: UInt64 { commits.load(ordering: .relaxed) }
 
   /// A transaction that changed nothing commits without writing and takes no number.
-  func countCommit(ifLast number: UInt64) {
-    guard numbers().lastTransaction == number else { return }
+  func countCommit(_ number: UInt64, _ numbers: Statistics) {
+    guard numbers.lastTransaction == number else { return }
     commits.wrappingAdd(1, ordering: .relaxed)
   }
 

@@ -32,8 +32,8 @@ extension Environment {
       // One of them threw, and what it had changed cannot be taken out: all of it was undone.
       history.nestedCommits = Self.nestedCommitCount
       return try commitNested(jobs)
-    } catch let error as LMDBError where error.code == .mapFull {
-      // Together they do not fit under the ceiling; some may fit alone.
+    } catch let error as LMDBError where error.code == .mapFull || error.code == .diskFull {
+      // Together they do not fit; some may fit alone, and those that drain have room of their own.
       for job in jobs where job.begin() { commitAlone(job) }
     } catch {
       for job in jobs where job.begin() { job.finish(error) }
@@ -47,7 +47,7 @@ extension Environment {
     struct Undone: Error {}
     var end = 0
     do {
-      try unsafe untilItFits(.storing) { handle, context in
+      try unsafe untilItFits(Self.purpose(of: jobs)) { handle, context in
         var transaction = WriteTransaction(
           unsafe TransactionCore(handle: handle, environment: self), context)
         end = try runInTime(jobs) { job in
@@ -68,7 +68,7 @@ extension Environment {
   private func commitNested(_ jobs: [WriteJob]) throws -> ArraySlice<WriteJob> {
     var failures: [(any Error)?] = []
     var end = 0
-    try unsafe untilItFits(.storing) { transaction, context in
+    try unsafe untilItFits(Self.purpose(of: jobs)) { transaction, context in
       failures = Array(repeating: nil, count: jobs.count)
       var index = 0
       end = try runInTime(jobs) { job in
@@ -92,9 +92,14 @@ extension Environment {
     return jobs.count
   }
 
+  /// Those that drain get their own room only without those that store.
+  private static func purpose(of jobs: [WriteJob]) -> WritePurpose {
+    jobs.allSatisfy { $0.purpose == .draining } ? .draining : .storing
+  }
+
   private func commitAlone(_ job: WriteJob) {
     do {
-      try runAlone(.storing) { try job.run(&$0) }
+      try runAlone(job.purpose) { try job.run(&$0) }
       job.finish(nil)
     } catch {
       job.finish(error)

@@ -145,11 +145,12 @@ public struct LMDBError: Error, Sendable, CustomStringConvertible {
 extension LMDBError {
   /// The one place where C codes become ours.
   static func from(
-    _ raw: Int32, operation: String, path: String?, table: String? = nil
+    _ raw: Int32, operation: String, path: String?, table: String? = nil, detail: String? = nil
   ) -> LMDBError {
-    LMDBError(
+    let words = unsafe String(cString: mdb_strerror(raw))
+    return LMDBError(
       code(for: raw, path: path), rawCode: raw, operation: operation, path: path, table: table,
-      detail: unsafe String(cString: mdb_strerror(raw)))
+      detail: detail.map { "\(words); \($0)" } ?? words)
   }
 
   private static func code(for raw: Int32, path: String?) -> Code {

@@ -323,6 +323,7 @@ extension WriteTransaction {
       "\(values.byteCount) bytes are no values of \(valueByteCount) bytes")
     guard count > 0 else { return }
     core.requireOwn(table)
+    context.hasStored = true
     try core.checkKey(byteCount: key.byteCount, "mdb_cursor_put", table)
     var opened: OpaquePointer?
     unsafe try check(

@@ -5,6 +5,11 @@ import Synchronization
 ///
 /// Subclasses keep the closure's result themselves, so that nothing is boxed on the way.
 class WriteJob: @unchecked Sendable {
+  /// What it is for.
+  let purpose: WritePurpose
+
+  init(_ purpose: WritePurpose) { self.purpose = purpose }
+
   // SAFETY (@unchecked Sendable): a job is run and finished by whoever has the turn to write, one
   // thread at a time; what its own waiter reads, it reads after `finish`.
 
@@ -40,7 +45,12 @@ final class SuspendedWrite<R: Sendable>: WriteJob, @unchecked Sendable {
   private var continuation: CheckedContinuation<R, any Error>?
   private var value: R?
 
-  init(_ body: @escaping @Sendable (inout WriteTransaction) throws -> R) { self.body = body }
+  init(
+    _ purpose: WritePurpose, _ body: @escaping @Sendable (inout WriteTransaction) throws -> R
+  ) {
+    self.body = body
+    super.init(purpose)
+  }
 
   /// - Returns: false when the task was cancelled before; it has been told then.
   func wait(_ continuation: CheckedContinuation<R, any Error>) -> Bool {
@@ -116,7 +126,10 @@ final class BlockedGroupWrite: BlockedWrite, @unchecked Sendable {
   private var body: ((inout WriteTransaction) throws -> Void)?
   private(set) var failure: (any Error)?
 
-  init(_ body: @escaping (inout WriteTransaction) throws -> Void) { self.body = body }
+  init(_ purpose: WritePurpose, _ body: @escaping (inout WriteTransaction) throws -> Void) {
+    self.body = body
+    super.init(purpose)
+  }
 
   override var joinsGroups: Bool { true }
 

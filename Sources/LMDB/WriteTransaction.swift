@@ -209,6 +209,7 @@ public struct WriteTransaction: ~Copyable, Transaction {
     _ byteCount: Int, _ key: RawSpan, _ table: TableBase
   ) throws(LMDBError) {
     core.requireOwn(table)
+    context.hasStored = true
     guard byteCount <= Self.valueByteCountMax else {
       throw unsafe LMDBError(
         .valueTooLarge, operation: "mdb_put", path: core.environment.path, table: table.name,
@@ -316,4 +317,6 @@ public struct WriteTransaction: ~Copyable, Transaction {
 /// What the environment must learn about a write closure, whatever the closure does with its errors.
 final class WriteContext {
   var isMapFull = false
+  /// Whether it has tried to add or change anything, rather than only to delete.
+  var hasStored = false
 }

@@ -123,7 +123,7 @@ extension Environment {
   }
 
   private func waitForTurn() {
-    let waiting = BlockedWrite()
+    let waiting = BlockedWrite(.storing)
     let isTaken = turn.withLock { turn in
       if turn.take() { return true }
       turn.append(waiting)

@@ -259,7 +259,10 @@ struct DamagedFile {
 
   init(rounds: Int = 6, count: UInt64 = 1_500) throws {
     directory = try TemporaryDirectory()
-    let environment = try Environment.open(at: directory.file("env"))
+    var configuration = Environment.Configuration()
+    // Damage behind the last used page is none.
+    configuration.fileReserveByteCountMax = 0
+    let environment = try Environment.open(at: directory.file("env"), configuration: configuration)
     let tables = try VariedTables(environment)
     var random = SeededNumbers(seed: 3)
     for _ in 0..<rounds {

@@ -11,7 +11,10 @@ struct ShortFileTests {
   /// LMDB leaves pages out that one transaction takes and gives up, once it has a free list.
   init() throws {
     directory = try TemporaryDirectory()
-    let environment = try Environment.open(at: path)
+    var configuration = Environment.Configuration()
+    // What is kept ready behind the last used page would make the file longer.
+    configuration.fileReserveByteCountMax = 0
+    let environment = try Environment.open(at: path, configuration: configuration)
     let table = try environment.table("t", key: UInt64Codec.self, value: BytesCodec.self)
     for size in [100, 3_000, 60_000] {
       try environment.write { transaction in
@@ -32,7 +35,9 @@ struct ShortFileTests {
 
   @Test("opens again with all that was committed")
   func reopens() throws {
-    let environment = try Environment.open(at: path)
+    var configuration = Environment.Configuration()
+    configuration.fileReserveByteCountMax = 0
+    let environment = try Environment.open(at: path, configuration: configuration)
     let table = try environment.table("t", key: UInt64Codec.self, value: BytesCodec.self)
     #expect(try environment.read { try $0.count(of: table) } == 7)
     #expect(try environment.detailedStatistics().freePageCount > 5_000)
