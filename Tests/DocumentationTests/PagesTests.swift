@@ -23,6 +23,11 @@ struct PagesTests {
     #expect(count > 20, "the pages have \(count) Swift blocks; were they found?")
   }
 
+  @Test("compile without a warning", .timeLimit(.minutes(5)))
+  func compile() async throws {
+    try await DocumentationCompiler.compile("Holdfast")
+  }
+
   @Test("link only to pages that exist, and the landing page lists each of them")
   func links() throws {
     let pages = try Repository.pages(of: Self.catalogue)

@@ -25,7 +25,9 @@ struct CatalogueTests {
   @Test("explains every public declaration, and lists each on a page")
   func declarations() async throws {
     let directory = try TemporaryDirectory()
-    let declarations = try await SymbolGraph.extract(into: directory.path).own
+    let declarations = try await SymbolGraph.extract(
+      "LMDB", into: URL(filePath: directory.file("graphs"))
+    ).own(of: "LMDB")
     #expect(declarations.count > 200, "were they found?")
     let listed = Set(
       try Repository.pages(of: Self.catalogue).flatMap { page in
@@ -50,16 +52,7 @@ struct CatalogueTests {
 
   @Test("has no link into nothing and nothing else that its compiler warns of")
   func compiles() async throws {
-    let directory = try TemporaryDirectory()
-    let graphs = directory.file("graphs")
-    try FileManager.default.createDirectory(atPath: graphs, withIntermediateDirectories: false)
-    _ = try await SymbolGraph.extract(into: graphs)
-    let run = try await Tool.run(
-      "docc", "convert", Repository.root.appending(path: Self.catalogue).path,
-      "--additional-symbol-graph-dir", graphs, "--output-dir", directory.file("archive"),
-      "--fallback-display-name", "LMDB", "--fallback-bundle-identifier", "LMDB",
-      "--warnings-as-errors")
-    #expect(run.status == 0, "\(run.said)")
+    try await DocumentationCompiler.compile("LMDB")
   }
 
   @Test("says of every error code its cause and remedy, and of no other")

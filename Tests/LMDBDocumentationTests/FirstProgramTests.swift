@@ -14,10 +14,9 @@ struct FirstProgramTests {
     #expect(blocks[0].lines.count <= 25)
 
     let directory = try TemporaryDirectory()
-    let run = try await Tool.run(
-      Tool.products.appending(path: "FirstLMDB").path, directory.file("store"))
-    #expect(run.status == 0)
-    #expect(run.said == blocks[1].content)
+    let said = try await Tool.succeed(
+      Tool.products.appending(path: "FirstLMDB").path, [directory.file("store")])
+    #expect(said == blocks[1].content)
   }
 
   @Test("is shorter still in the README")
