@@ -11,8 +11,10 @@ package enum Repository {
 
   /// The files under a directory whose names have this ending, in the order of their paths.
   package static func files(under directory: String, ending: String) throws -> [String] {
-    try FileManager.default.subpathsOfDirectory(atPath: root.appending(path: directory).path)
-      .filter { $0.hasSuffix(ending) }.map { "\(directory)/\($0)" }.sorted()
+    try FileManager.default.subpathsOfDirectory(
+      atPath: root.appending(path: directory).resolvingSymlinksInPath().path
+    )
+    .filter { $0.hasSuffix(ending) }.map { "\(directory)/\($0)" }.sorted()
   }
 
   /// The pages of a catalogue: their names, without the ending, and their texts.
