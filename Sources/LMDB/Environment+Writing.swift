@@ -36,10 +36,11 @@ extension Environment {
 
   /// The same, but it is not dropped when its task is cancelled: for what must be done to the end.
   package func writeIgnoringCancellation<R: Sendable>(
+    for purpose: WritePurpose = .storing,
     _ body: @escaping @Sendable (inout WriteTransaction) throws -> R
   ) async throws -> R {
     try requireOwnProcess("write")
-    let job = SuspendedWrite(.storing, body)
+    let job = SuspendedWrite(purpose, body)
     return try await withCheckedThrowingContinuation { continuation in
       if job.wait(continuation) { submit(job) }
     }

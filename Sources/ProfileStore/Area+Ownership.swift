@@ -93,7 +93,7 @@ extension Area {
 
   /// The last step of an adoption, repeatable.
   package func markMoved(_ adoption: AreaState.Adoption) throws {
-    try writeBlocking { try tables.setState(.moved(adoption), &$0) }
+    try writeBlocking(for: .draining) { try tables.setState(.moved(adoption), &$0) }
   }
 
   /// Whether this area has taken over the content, also if it was erased since.
@@ -194,7 +194,7 @@ extension Area {
     keepingAppEntries: Bool = false, _ requireNothing: (PendingSummary) throws -> Void = { _ in }
   ) throws {
     let appTables = keepingAppEntries ? try appTables() : []
-    try writeBlocking { transaction in
+    try writeBlocking(for: .draining) { transaction in
       try requireNothing(try pendingSummary(transaction))
       let summary = try unownedSummary(appTables, transaction)
       guard summary.appEntries == 0 else { throw StoreError.appEntriesPresent(summary) }

@@ -61,7 +61,7 @@ extension Area {
 
   /// Remembers, before the first transmission, the high water known at it.
   package func markFirstSent(_ orders: [UInt64], highWater: UInt64) async throws {
-    try await write { [self] transaction in
+    try await write(for: .draining) { [self] transaction in
       for order in orders {
         guard var entry = try entry(order, transaction), entry.firstSent == nil else { continue }
         entry.firstSent = highWater
@@ -78,7 +78,7 @@ extension Area {
     _ settlements: [(mutation: UUID, settlement: Settlement)], epoch: UUID, highWater: UInt64,
     policy: StorePolicy
   ) async throws {
-    try await write { [self] transaction in
+    try await write(for: .draining) { [self] transaction in
       for (mutation, settlement) in settlements {
         guard case .waiting(let order) = try transaction.value(of: mutation, in: tables.mutations),
           var entry = try entry(order, transaction)

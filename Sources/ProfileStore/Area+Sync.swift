@@ -117,7 +117,7 @@ extension Area {
         && tables.lineage(transaction) == lineage(standing, leaving: [], transaction)
     }
     if isKnown { return }
-    try await write { try self.note(standing, leaving: [], &$0) }
+    try await write(for: .draining) { try self.note(standing, leaving: [], &$0) }
   }
 
   private func note(
@@ -143,18 +143,18 @@ extension Area {
   }
 
   package func noteRegistered(_ client: UUID) async throws {
-    try await write { [tables] transaction in
+    try await write(for: .draining) { [tables] transaction in
       guard try tables.client(transaction)?.id == client else { return }
       try tables.setClient(ClientIdentity(id: client, isRegistered: true), &transaction)
     }
   }
 
   package func noteErasedAtHub() async throws {
-    try await write { [tables] in try tables.setNumber(.erasedAtHub, 1, &$0) }
+    try await write(for: .draining) { [tables] in try tables.setNumber(.erasedAtHub, 1, &$0) }
   }
 
   package func notePass(_ outcome: PassOutcome) async throws {
-    try await write { [tables] in try tables.setLastPass(outcome, &$0) }
+    try await write(for: .draining) { [tables] in try tables.setLastPass(outcome, &$0) }
   }
 
   // MARK: Applying
@@ -291,7 +291,7 @@ extension Area {
 
   /// The last leg was delivered: the cursor is raised, the tail begins.
   package func finishLegs(_ scan: ScanState) async throws {
-    try await write { [self] transaction in
+    try await write(for: .draining) { [self] transaction in
       var scan = scan
       scan.place = scan.until
       scan.phase = .tail
@@ -302,7 +302,7 @@ extension Area {
 
   /// The whole scan is done.
   package func finishScan(_ scan: ScanState) async throws {
-    try await write { [self] transaction in
+    try await write(for: .draining) { [self] transaction in
       try tables.clear(.scan, &transaction)
       try transaction.deleteAll(in: tables.brought)
       if scan.isForced { try tables.setNumber(.hasFinishedScan, 1, &transaction) }
@@ -387,7 +387,7 @@ extension Area {
     of entry: OutboxEntry, change: IncomingChange?, epoch: UUID, lineage: [LineageEntry],
     position: UInt64?, policy: StorePolicy, requiring check: @escaping @Sendable () throws -> Void
   ) async throws {
-    try await write { [self] transaction in
+    try await write(for: .draining) { [self] transaction in
       try check()
       if let position { try tables.setNumber(.position, position, &transaction) }
       guard let now = try self.entry(entry.order, transaction), now.mutation == entry.mutation,

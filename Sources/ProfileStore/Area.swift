@@ -161,11 +161,14 @@ package final class Area: Sendable {
 
   /// Writes the area; concurrent writes share a commit. An erased one throws. A cancelled task's write
   /// is done nevertheless.
+  ///
+  /// A `draining` one goes through where the area is full: what settles, drops or erases must.
   package func write<R: Sendable>(
+    for purpose: WritePurpose = .storing,
     _ body: @escaping @Sendable (inout WriteTransaction) throws -> R
   ) async throws -> R {
     do {
-      return try await environment.writeIgnoringCancellation { [self] transaction in
+      return try await environment.writeIgnoringCancellation(for: purpose) { [self] transaction in
         try requireNotErased(transaction)
         return try body(&transaction)
       }
@@ -175,9 +178,11 @@ package final class Area: Sendable {
   }
 
   /// Writes the area, blocking: for the registry's own queue.
-  package func writeBlocking<R>(_ body: (inout WriteTransaction) throws -> R) throws -> R {
+  package func writeBlocking<R>(
+    for purpose: WritePurpose = .storing, _ body: (inout WriteTransaction) throws -> R
+  ) throws -> R {
     try Self.storage {
-      try environment.writeBlocking { transaction in
+      try environment.writeBlocking(for: purpose) { transaction in
         try requireNotErased(transaction)
         return try body(&transaction)
       }

@@ -38,7 +38,7 @@ extension Profile {
   /// `applyChanges`, and the mutation goes only after that closure returned.
   /// - Throws: as ``retry(_:account:base:)``.
   public func discard(_ mutation: UUID, account: VerifiedAccount) async throws {
-    try await maintain(account) { area, policy, transaction in
+    try await maintain(account, for: .draining) { area, policy, transaction in
       try area.discard(mutation, keepsRecords: policy.keepsRecords, &transaction)
     }
   }
@@ -48,7 +48,9 @@ extension Profile {
   public func resolve(
     _ mutation: UUID, account: VerifiedAccount, _ resolution: Resolution
   ) async throws {
-    try await maintain(account) { area, policy, transaction in
+    let purpose: WritePurpose =
+      if case .keepHub = resolution { .draining } else { .storing }
+    try await maintain(account, for: purpose) { area, policy, transaction in
       let entry = try area.parkedEntry(mutation, transaction)
       let base = try area.decidedBase(of: entry, transaction)
       switch resolution {
@@ -67,7 +69,7 @@ extension Profile {
   /// remembered after they are settled.
   /// - Parameter account: the owner; nil for the signed-out area.
   public func strikeOff(_ mutations: [UUID], account: VerifiedAccount?) async throws {
-    try await maintain(account) { area, _, transaction in
+    try await maintain(account, for: .draining) { area, _, transaction in
       try area.strikeOff(mutations, &transaction)
     }
   }
@@ -76,7 +78,7 @@ extension Profile {
   /// it has enqueued what is left.
   /// - Parameter account: the owner; nil for the signed-out area.
   public func strikeOff(allBut listed: [UUID], account: VerifiedAccount?) async throws {
-    try await maintain(account) { area, _, transaction in
+    try await maintain(account, for: .draining) { area, _, transaction in
       try area.strikeOff(allBut: Set(listed), &transaction)
     }
   }
@@ -108,10 +110,10 @@ extension Profile {
   }
 
   private func maintain(
-    _ account: VerifiedAccount?,
+    _ account: VerifiedAccount?, for purpose: WritePurpose = .storing,
     _ body: @escaping @Sendable (Area, StorePolicy, inout WriteTransaction) throws -> Void
   ) async throws {
-    try await area.write { [area, policy = registry.policy] transaction in
+    try await area.write(for: purpose) { [area, policy = registry.policy] transaction in
       switch (try area.tables.owner(transaction), account) {
       case (nil, nil): try area.requireActive(transaction)
       case (nil, .some): throw StoreError.notBound

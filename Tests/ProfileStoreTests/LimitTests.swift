@@ -129,15 +129,15 @@ struct LimitTests {
   @Test("an area at its byte limit refuses with a typed error and loses nothing")
   func areaFull() async throws {
     var limits = StoreLimits()
-    limits.areaByteCountMax = 1 << 20
+    limits.areaByteCountMax = 4 << 20
+    // Then an acknowledged mutation leaves nothing behind.
+    limits.acknowledgedCountMax = 0
     let (ada, profile) = try await store.signedInProfile(
-      "ada", in: try store.registry(limits: limits))
-    // The map begins larger than this ceiling, and does not grow.
-    let map = profile.area.environment.mapByteCount
-    let payload = Data(count: 1 << 20)
+      "ada", in: try store.registry(keeping: .app, limits: limits))
+    let payload = Data(count: 16 << 10)
     var stored = 0
     var failure: StoreError?
-    while failure == nil, stored <= map >> 20 {
+    while failure == nil, stored < 1_000 {
       do {
         try await profile.enqueue(.put("r\(stored)", payload), account: ada)
         stored += 1
@@ -147,6 +147,22 @@ struct LimitTests {
     }
     #expect(failure?.code == .storage)
     #expect(failure?.cause?.code == .mapFull)
+    #expect(stored > 50)
     #expect(try profile.outbox().count == stored)
+
+    // What frees room goes through: the first half settles, in batches as a pass would.
+    let mutations = try profile.outbox().map(\.mutation)
+    let settled = mutations.prefix(stored / 2)
+    let epoch = UUID()
+    for (number, mutation) in settled.enumerated() {
+      try await profile.area.markFirstSent([UInt64(number + 1)], highWater: 1)
+      try await profile.area.settle(
+        [(mutation: mutation, settlement: .acknowledged(version: UInt64(number + 1)))],
+        epoch: epoch, highWater: UInt64(number + 1), policy: profile.registry.policy)
+    }
+    #expect(try profile.outbox().map(\.mutation) == Array(mutations.dropFirst(settled.count)))
+    // The room serves the next edits.
+    try await profile.enqueue(.put("after", payload), account: ada)
+    #expect(try profile.outbox().count == stored - settled.count + 1)
   }
 }
