@@ -123,6 +123,21 @@ struct DurabilityTests {
     #expect(saved.count < 8)
   }
 
+  @Test("what frees more than it stores goes through at the ceiling")
+  func draining() async throws {
+    let environment = try Environment.open(at: directory.file("environment"))
+    let outbox = try environment.table("outbox", key: UInt64Codec.self, value: TextCodec.self)
+    let marks = try environment.table("marks", key: TextCodec.self, value: UInt64Codec.self)
+    try await environment.write { try $0.put("Hello", for: 7, in: outbox) }
+
+    try await environment.write(for: .draining) { transaction in
+      try transaction.delete(7, in: outbox)
+      try transaction.put(7, for: "last sent", in: marks)
+    }
+
+    #expect(try environment.read { try $0.count(of: outbox) } == 0)
+  }
+
   @Test("a copy is made while everybody goes on")
   func copy() async throws {
     let environment = try Environment.open(at: directory.file("environment"))
