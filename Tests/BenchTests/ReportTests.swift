@@ -90,6 +90,19 @@ struct ReportTests {
     #expect(try row(once, .lmdb).ratioToC == nil)
   }
 
+  @Test("has the rows of a metric together, C first")
+  func order() {
+    let rows = rows(
+      .get,
+      [
+        (.lmdb, .getsAlone, [1]), (.c, .getsTogether, [1]), (.c, .getsAlone, [1]),
+        (.sqliteFull, .getsTogether, [1]), (.lmdb, .getsTogether, [1]),
+      ])
+    #expect(
+      rows.map(\.metric) == [.getsAlone, .getsAlone] + Array(repeating: .getsTogether, count: 3))
+    #expect(rows.map(\.engine) == [.c, .lmdb, .c, .lmdb, .sqliteFull])
+  }
+
   @Test("judges nothing that was not measured")
   func unmeasured() throws {
     let rows = rows(.get, [(.lmdb, .getsAlone, [1])])

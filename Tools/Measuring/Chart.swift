@@ -29,10 +29,10 @@ package enum Chart {
       "set style histogram clustered gap 1",
       "set style fill solid 0.9 noborder",
       "set logscale y",
-      "set yrange [0.05:20]",
+      "set yrange [0.05:*]",
       "set grid ytics",
       "set key outside top right noenhanced",
-      "set xtics rotate by -40 noenhanced",
+      "set xtics rotate by -40 noenhanced font ',10'",
       "set bmargin 12",
       "set arrow from graph 0, first 1 to graph 1, first 1 nohead lw 1 dt 2",
     ]

@@ -13,16 +13,29 @@ package struct Samples: Sendable {
     }
   }
 
-  /// The rows in the order of their first sample.
-  package private(set) var keys: [Key] = []
+  private var order: [Key] = []
   private var values: [Key: [Int: Double]] = [:]
 
   package init() {}
 
   package mutating func add(_ value: Double, round: Int, to key: Key) {
-    if values[key] == nil { keys.append(key) }
+    if values[key] == nil { order.append(key) }
     values[key, default: [:]][round] = value
   }
+
+  /// The rows: metrics in the order in which they were first measured, engines in theirs.
+  package var keys: [Key] {
+    var places: [String: Int] = [:]
+    for (place, key) in order.enumerated() {
+      places[Self.group(key)] = places[Self.group(key)] ?? place
+    }
+    func place(_ key: Key) -> (Int, Int) {
+      (places[Self.group(key)] ?? 0, Engine.allCases.firstIndex(of: key.engine) ?? 0)
+    }
+    return order.sorted { place($0) < place($1) }
+  }
+
+  private static func group(_ key: Key) -> String { key.workload.rawValue + key.metric.name }
 
   package func values(of key: Key) -> [Double] {
     (values[key] ?? [:]).sorted { $0.key < $1.key }.map(\.value)

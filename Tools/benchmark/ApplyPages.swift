@@ -23,7 +23,7 @@ struct ApplyPages {
     [
       Subject(.c) { try c(order, metric) },
       Subject(.lmdb) { try module(order, metric) },
-      Subject(.sqliteFull) { try sqlite(.sqliteFull, order, metric) },
+      Subject(.sqliteFull, isPaired: true) { try sqlite(.sqliteFull, order, metric) },
       Subject(.sqliteNormal) { try sqlite(.sqliteNormal, order, metric) },
     ]
   }

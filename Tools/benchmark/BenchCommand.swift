@@ -13,8 +13,8 @@ enum BenchCommand {
   static let rounds = Option.defaulted(
     "rounds", .integer(in: 1...1_000), to: Runner.roundsByDefault,
     help: """
-      How often each engine is measured. From \(Runner.roundsByDefault) on, C and the module take \
-      part in 11 to 31 rounds, which bars near 1 need.
+      How often each engine is measured. From \(Runner.roundsByDefault) on, what is compared \
+      closely takes part in 11 to 31 rounds, which bars near 1 need.
       """)
   static let records = Option.defaulted(
     "records", .integer(in: 1_000...1_000_000), to: 50_000,
@@ -34,8 +34,9 @@ enum BenchCommand {
       of them read and wrote the same. The ratio to C is the median of the rounds' own ratios, \
       speed over speed: higher is faster. A bar near 1 is judged by the upper quartile of these.
 
-      SQLite has a write-ahead log, prepared statements, and a table WITHOUT ROWID whose key is the \
-      blob: its fastest layout but for upserts of shuffled keys, where the other is measured too.
+      SQLite has a write-ahead log, prepared statements, its file mapped, a cache of 64 MiB, and a \
+      table WITHOUT ROWID whose key is the blob: its fastest layout but for upserts of shuffled \
+      keys, where the other is measured too. It has no commits that callers share.
       """,
     parameters: [json, chart, only, rounds, records, directory, strict],
     examples: [

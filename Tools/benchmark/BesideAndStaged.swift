@@ -2,7 +2,7 @@ import Measuring
 
 /// W6: two readers beside a writer; and pages of records stored as one value each.
 struct BesideAndStaged {
-  private static let nanoseconds: UInt64 = 400_000_000
+  private static let nanoseconds: UInt64 = 300_000_000
   /// Odd, so that the XOR over all passes is that of one.
   private static let stagedScans = 21
 
@@ -12,7 +12,7 @@ struct BesideAndStaged {
 
   func besideGroup() -> Group {
     Group(
-      .readBesideWriter, Workload.readBesideWriter.title,
+      .readBesideWriter, Workload.readBesideWriter.title, pairedRounds: 21,
       Engine.allCases.map { engine in
         Subject(engine) { try beside(engine) }
       })

@@ -34,8 +34,12 @@ struct DurableWrites {
       case 64: 12
       default: 25
       }
-    let wanted = Int(ratePerSecond * sharing * 0.35)
-    return min(max(wanted, 200, callers * 8), 40_000, context.documents.count)
+    let available = context.documents.count
+    let scale = Double(available) / 50_000
+    let wanted = Int(ratePerSecond * sharing * 0.35 * min(scale, 1))
+    // On a slow disk too each caller has some turns, where there are records for it.
+    let fewest = max(available / 250, min(callers * 8, available / 10), callers)
+    return min(max(wanted, fewest), 40_000, available)
   }
 
   private func subjects(_ callers: Int, _ count: Int) -> [Subject] {
@@ -47,7 +51,10 @@ struct DurableWrites {
       subjects.append(Subject(.lmdb) { try oneTask(count) })
     }
     for engine in [Engine.sqliteFull, .sqliteNormal] {
-      subjects.append(Subject(engine) { try sqlite(engine, callers, count) })
+      subjects.append(
+        Subject(engine, isPaired: engine == .sqliteFull && callers <= 8) {
+          try sqlite(engine, callers, count)
+        })
     }
     return subjects
   }

@@ -64,7 +64,7 @@ final class ManyStores {
 
   private func visits() -> [Subject] {
     Engine.allCases.map { engine in
-      Subject(engine) { [self] in
+      Subject(engine, isPaired: engine == .sqliteFull) { [self] in
         let pass = try visit(engine)
         let one = context.digest(of: context.inOrder.prefix(1))
         return [

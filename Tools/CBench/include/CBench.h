@@ -79,7 +79,8 @@ struct cbench_pass cbench_lmdb_visit(
 // Opens a store, gets one key and leaves it open. Answers 0 or a code.
 int cbench_lmdb_keep_open(const char *directory, size_t map_size, const uint8_t *key);
 
-// SQLite: write-ahead log, prepared statements, a table WITHOUT ROWID whose key is the blob.
+// SQLite: write-ahead log, prepared statements, the file mapped, a cache of 64 MiB, a table WITHOUT
+// ROWID whose key is the blob. A store that is opened for one get has SQLite's own defaults.
 struct cbench_sqlite;
 enum cbench_sqlite_form {
   cbench_sqlite_full = 0,    // synchronous = FULL
