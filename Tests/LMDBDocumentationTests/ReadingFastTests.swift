@@ -136,4 +136,14 @@ struct ReadingFastTests {
     let byteCount = try environment.warmUp()
     #expect(byteCount > 0)
   }
+
+  @Test("a read inside a write sees the last commit, the write's own transaction what it changed")
+  func readInsideWrite() async throws {
+    let counts = try await environment.write { [environment, samples] transaction in
+      try transaction.deleteAll(in: samples)
+      let before = try environment.read { try $0.count(of: samples) }
+      return [before, try transaction.count(of: samples)]
+    }
+    #expect(counts == [100, 0])
+  }
 }

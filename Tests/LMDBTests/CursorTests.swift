@@ -118,19 +118,6 @@ struct CursorTests {
     #expect(count == 0)
   }
 
-  @Test("traps when it is read where it stands on no entry")
-  func trapsOffEntry() async {
-    await #expect(processExitsWith: .failure) {
-      let directory = try TemporaryDirectory()
-      let environment = try Environment.open(at: directory.file("env"))
-      let table = try environment.table("t", key: UInt32Codec.self, value: TextCodec.self)
-      try environment.read { transaction in
-        let cursor = try transaction.cursor(in: table)
-        _ = try cursor.key()
-      }
-    }
-  }
-
   @Test("traps, as its transaction does, on another thread than its own", arguments: [0, 1, 2])
   func trapsElsewhere(kind: Int) async {
     await #expect(processExitsWith: .failure) { [kind = kind as Int] in

@@ -136,6 +136,51 @@ struct TrapTests {
     expect("LMDB: a cursor was kept beyond its transaction", result)
   }
 
+  @Test("a copy begun inside a write")
+  func copyInWrite() async {
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      let directory = try TemporaryDirectory()
+      let environment = try Environment.open(at: directory.file("one"))
+      func copy() throws {
+        try environment.write { _ in try environment.copy(to: directory.file("two")) }
+      }
+      try copy()
+    }
+    expect("LMDB: a copy begun inside a write of the same environment", result)
+  }
+
+  @Test("a block that is no whole number of values")
+  func brokenBlock() async {
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      let directory = try TemporaryDirectory()
+      let environment = try Environment.open(at: directory.path)
+      let table = try environment.multiTable("t", key: TextCodec.self, value: UInt32Codec.self)
+      func insert() throws {
+        let bytes: [UInt8] = [1, 2, 3, 4, 5]
+        try environment.write { try $0.insertAll(values: bytes.span.bytes, for: "a", in: table) }
+      }
+      try insert()
+    }
+    expect("LMDB: 5 bytes are no values of 4 bytes", result)
+  }
+
+  @Test("a key asked of a cursor that stands on no entry")
+  func cursorOffEntry() async {
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      let directory = try TemporaryDirectory()
+      let environment = try Environment.open(at: directory.path)
+      let table = try environment.table("t", key: TextCodec.self, value: TextCodec.self)
+      _ = try environment.read { try $0.cursor(in: table).key() }
+    }
+    expect("LMDB: the cursor in table t stands on no entry", result)
+  }
+
   @Test("but not cursors of transactions within transactions, whichever ends first")
   func cursorsWithin() throws {
     let directory = try TemporaryDirectory()
