@@ -6,7 +6,8 @@ public struct TreeStatistics: Sendable, Hashable {
   public let depth: Int
   /// Pages that lead to others.
   public let branchPageCount: Int
-  /// Pages that hold entries. Trees of duplicates of one key are not counted, as LMDB does not.
+  /// Pages that hold entries. Trees of the values of one key do not count, but they do in tables
+  /// that a later LMDB than 0.9.24 has written.
   public let leafPageCount: Int
   /// Pages of values that fit no leaf: from about 2,000 bytes on, with pages of 4,096.
   public let overflowPageCount: Int

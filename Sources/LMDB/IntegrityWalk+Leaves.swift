@@ -60,7 +60,9 @@ extension IntegrityWalk {
         .badBounds, page: number, in: tree.table, "a record of \(node.data.count) bytes")
     }
     counts.entries &+= record.entryCount
-    try walk(record, tree.ofDuplicates(fixedByteCount: Int(record.fixedByteCount)))
+    let below = try walk(record, tree.ofDuplicates(fixedByteCount: Int(record.fixedByteCount)))
+    counts.duplicateBranchPages += below.branchPages
+    counts.duplicateLeafPages += below.leafPages
   }
 
   /// The values of one key that stand in its leaf.

@@ -14,6 +14,7 @@ holdfast_packages=(
   iso-codes                 # the records of the quickstart
   gnuplot-nox               # bench: the chart
   lmdb-utils                # mdb_stat and mdb_copy, to look at a store from outside
+  python3-venv              # a place for what holdfast_setup_python installs
 )
 holdfast_homebrew="bash lmdb libmicrohttpd curl cjose jansson openssl@3 sqlite pkgconf iso-codes gnuplot"
 
@@ -46,6 +47,23 @@ holdfast_install_missing() {
   holdfast_apt update || holdfast_fail 69 "apt-get update failed; is there a network?"
   holdfast_apt install --yes --no-install-recommends "${missing[@]}" ||
     holdfast_fail 69 "apt-get could not install ${missing[*]}"
+}
+
+# PyPI's lmdb, with an LMDB of its own, which reads and writes beside the module in its tests.
+holdfast_python=.build/python
+holdfast_python_lmdb=3.0.0
+
+# Installs it below the current directory, for Tools/test only; nothing that is shipped needs it.
+holdfast_setup_python() {
+  "$holdfast_python/bin/python" -c \
+    "import lmdb; assert lmdb.__version__ == '$holdfast_python_lmdb'" 2>/dev/null && return 0
+  echo "setup: installing PyPI's lmdb $holdfast_python_lmdb into $holdfast_python" >&2
+  rm -rf "$holdfast_python"
+  python3 -m venv "$holdfast_python" ||
+    holdfast_fail 69 "python3 could not make $holdfast_python; is python3-venv installed?"
+  "$holdfast_python/bin/pip" install --quiet --disable-pip-version-check \
+    --only-binary lmdb "lmdb==$holdfast_python_lmdb" ||
+    holdfast_fail 69 "pip could not install lmdb $holdfast_python_lmdb; is there a network?"
 }
 
 holdfast_is_installed() {
