@@ -8,6 +8,7 @@ public protocol KeyCodec: Sendable {
   static func encode(_ key: Key, into buffer: inout KeyBuffer)
   /// Lends the key's bytes to `body`. By default from a ``KeyBuffer``; a codec whose bytes exist
   /// already lends those and saves a copy.
+  /// - Throws: what `body` throws.
   static func withEncodedKey<R, E: Error>(
     _ key: Key, _ body: (RawSpan) throws(E) -> R
   ) throws(E) -> R
@@ -18,6 +19,7 @@ public protocol KeyCodec: Sendable {
 
 extension KeyCodec {
   /// Encodes into a buffer on the stack and lends that.
+  /// - Throws: what `body` throws.
   @inlinable
   public static func withEncodedKey<R, E: Error>(
     _ key: Key, _ body: (RawSpan) throws(E) -> R
@@ -33,6 +35,7 @@ public protocol ValueCodec: Sendable {
   /// What the caller gives and gets.
   associatedtype Value
   /// Lends the value's bytes to `body`.
+  /// - Throws: what `body` throws.
   static func withEncoded<R>(
     _ value: Value, _ body: (RawSpan) throws(LMDBError) -> R
   ) throws(LMDBError) -> R
@@ -59,18 +62,22 @@ public enum BytesCodec: KeyCodec, BorrowingValueCodec {
   /// Appends the bytes.
   public static func encode(_ key: [UInt8], into buffer: inout KeyBuffer) { buffer.append(key) }
   /// Lends the bytes as they are.
+  /// - Throws: what `body` throws.
   @inlinable
   public static func withEncodedKey<R, E: Error>(
     _ key: [UInt8], _ body: (RawSpan) throws(E) -> R
   ) throws(E) -> R { try body(unsafe key.span.bytes) }
   /// Lends the bytes.
+  /// - Throws: what `body` throws.
   @inlinable
   public static func withEncoded<R>(
     _ value: [UInt8], _ body: (RawSpan) throws(LMDBError) -> R
   ) throws(LMDBError) -> R { try body(unsafe value.span.bytes) }
   /// Copies the bytes.
+  /// - Throws: nothing; any bytes will do.
   public static func decode(_ bytes: RawSpan) throws(LMDBError) -> [UInt8] { bytes.copiedBytes() }
   /// Lends the stored bytes.
+  /// - Throws: nothing; any bytes will do.
   @inlinable
   @_lifetime(copy bytes)
   public static func view(_ bytes: RawSpan) throws(LMDBError) -> RawSpan { bytes }
@@ -83,13 +90,16 @@ public enum DataCodec: KeyCodec, BorrowingValueCodec {
     buffer.append(unsafe key.span.bytes)
   }
   /// Lends the bytes.
+  /// - Throws: what `body` throws.
   @inlinable
   public static func withEncoded<R>(
     _ value: Data, _ body: (RawSpan) throws(LMDBError) -> R
   ) throws(LMDBError) -> R { try body(unsafe value.span.bytes) }
   /// Copies the bytes.
+  /// - Throws: nothing; any bytes will do.
   public static func decode(_ bytes: RawSpan) throws(LMDBError) -> Data { bytes.copiedData() }
   /// Lends the stored bytes.
+  /// - Throws: nothing; any bytes will do.
   @inlinable
   @_lifetime(copy bytes)
   public static func view(_ bytes: RawSpan) throws(LMDBError) -> RawSpan { bytes }
@@ -102,6 +112,7 @@ public enum TextCodec: KeyCodec, ValueCodec {
     buffer.append(unsafe key.utf8.span.bytes)
   }
   /// Lends the UTF-8 bytes.
+  /// - Throws: what `body` throws.
   @inlinable
   public static func withEncoded<R>(
     _ value: String, _ body: (RawSpan) throws(LMDBError) -> R

@@ -25,6 +25,7 @@ extension FixedKeyCodec {
   }
 
   /// Reads the key's bytes.
+  /// - Throws: `badForm` when no such key is there.
   @inlinable
   public static func decodeComponent(
     _ bytes: RawSpan, at offset: inout Int
@@ -64,6 +65,7 @@ extension BytesCodec: KeyComponentCodec {
   }
 
   /// Reads the bytes up to their end mark.
+  /// - Throws: `badForm` when no such key is there.
   public static func decodeComponent(
     _ bytes: RawSpan, at offset: inout Int
   ) throws(LMDBError) -> [UInt8] {
@@ -78,6 +80,7 @@ extension TextCodec: KeyComponentCodec {
   }
 
   /// Reads the text up to its end mark.
+  /// - Throws: `badForm` when no such key is there.
   public static func decodeComponent(
     _ bytes: RawSpan, at offset: inout Int
   ) throws(LMDBError) -> String {
@@ -160,6 +163,7 @@ extension PairCodec: KeyComponentCodec where Second: KeyComponentCodec {
   }
 
   /// Reads both.
+  /// - Throws: `badForm` when no such key is there.
   @inlinable
   public static func decodeComponent(
     _ bytes: RawSpan, at offset: inout Int

@@ -21,21 +21,29 @@ internal import CLMDB
 
   /// Moves to the first entry.
   /// - Returns: false when the table is empty.
+  /// - Throws: what LMDB reports.
+  /// - Corresponds to `mdb_cursor_get` with `MDB_FIRST`.
   @_lifetime(self: copy self)
   public mutating func first() throws(LMDBError) -> Bool { try position.move(.first) }
 
   /// Moves to the last entry.
   /// - Returns: false when the table is empty.
+  /// - Throws: what LMDB reports.
+  /// - Corresponds to `mdb_cursor_get` with `MDB_LAST`.
   @_lifetime(self: copy self)
   public mutating func last() throws(LMDBError) -> Bool { try position.move(.last) }
 
   /// Moves to the next entry; at first to the first.
   /// - Returns: false behind the last one.
+  /// - Throws: what LMDB reports.
+  /// - Corresponds to `mdb_cursor_get` with `MDB_NEXT`.
   @_lifetime(self: copy self)
   public mutating func next() throws(LMDBError) -> Bool { try position.move(.next) }
 
   /// Moves to the entry before; at first to the last.
   /// - Returns: false before the first one.
+  /// - Throws: what LMDB reports.
+  /// - Corresponds to `mdb_cursor_get` with `MDB_PREV`.
   @_lifetime(self: copy self)
   public mutating func previous() throws(LMDBError) -> Bool { try position.move(.previous) }
 
@@ -107,21 +115,29 @@ internal import CLMDB
 
   /// Moves to the first entry.
   /// - Returns: false when the table is empty.
+  /// - Throws: what LMDB reports.
+  /// - Corresponds to `mdb_cursor_get` with `MDB_FIRST`.
   @_lifetime(self: copy self)
   public mutating func first() throws(LMDBError) -> Bool { try position.move(.first) }
 
   /// Moves to the last entry.
   /// - Returns: false when the table is empty.
+  /// - Throws: what LMDB reports.
+  /// - Corresponds to `mdb_cursor_get` with `MDB_LAST`.
   @_lifetime(self: copy self)
   public mutating func last() throws(LMDBError) -> Bool { try position.move(.last) }
 
   /// Moves to the next entry; at first to the first, after a delete to the one behind the deleted.
   /// - Returns: false behind the last one.
+  /// - Throws: what LMDB reports.
+  /// - Corresponds to `mdb_cursor_get` with `MDB_NEXT`.
   @_lifetime(self: copy self)
   public mutating func next() throws(LMDBError) -> Bool { try position.move(.next) }
 
   /// Moves to the entry before; at first to the last.
   /// - Returns: false before the first one.
+  /// - Throws: what LMDB reports.
+  /// - Corresponds to `mdb_cursor_get` with `MDB_PREV`.
   @_lifetime(self: copy self)
   public mutating func previous() throws(LMDBError) -> Bool { try position.move(.previous) }
 
@@ -178,6 +194,7 @@ internal import CLMDB
   /// Removes the entry it stands on. It stands on none then; ``next()`` and ``previous()`` go to the
   /// neighbours.
   /// - Precondition: it stands on an entry.
+  /// - Throws: what LMDB reports.
   /// - Corresponds to `mdb_cursor_del`.
   @_lifetime(self: copy self)
   public mutating func delete() throws(LMDBError) { try position.delete() }
@@ -200,6 +217,7 @@ extension Transaction where Self: ~Copyable {
   ///
   /// In a write transaction nothing can be written while it lives; see
   /// ``WriteTransaction/writeCursor(in:)``.
+  /// - Throws: what LMDB reports.
   /// - Cost: one small allocation by LMDB. Corresponds to `mdb_cursor_open`.
   @_lifetime(borrow self)
   public borrowing func cursor<K, V>(
@@ -212,6 +230,7 @@ extension Transaction where Self: ~Copyable {
 
 extension WriteTransaction {
   /// A cursor that can delete and replace, before the first entry of a table.
+  /// - Throws: what LMDB reports.
   /// - Cost: one small allocation by LMDB. Corresponds to `mdb_cursor_open`.
   @_lifetime(&self)
   public mutating func writeCursor<K, V>(

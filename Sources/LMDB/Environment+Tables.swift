@@ -85,6 +85,7 @@ extension Environment {
 
   /// The names of all tables, in byte order. Corresponds to reading the unnamed database.
   /// - Precondition: not called from inside one of this environment's transactions.
+  /// - Throws: `closed`, `readersFull`, what LMDB reports.
   public func tableNames() throws -> [String] {
     let main = try mainTable()
     return try read { transaction in

@@ -19,6 +19,7 @@ public enum IntegerCodec<Integer: FixedWidthInteger & BitwiseCopyable & Sendable
     withEncodedKey(key) { buffer.append($0) }
   }
   /// Lends the integer's bytes.
+  /// - Throws: what `body` throws.
   @inlinable
   public static func withEncodedKey<R, E: Error>(
     _ key: Integer, _ body: (RawSpan) throws(E) -> R
@@ -27,6 +28,7 @@ public enum IntegerCodec<Integer: FixedWidthInteger & BitwiseCopyable & Sendable
     return try body(unsafe bytes.span.bytes)
   }
   /// Lends the integer's bytes.
+  /// - Throws: what `body` throws.
   @inlinable
   public static func withEncoded<R>(
     _ value: Integer, _ body: (RawSpan) throws(LMDBError) -> R
@@ -75,16 +77,19 @@ public enum DoubleCodec: KeyCodec, ValueCodec {
     buffer.append(bigEndian: stored(key))
   }
   /// Lends 8 bytes.
+  /// - Throws: what `body` throws.
   @inlinable
   public static func withEncodedKey<R, E: Error>(
     _ key: Double, _ body: (RawSpan) throws(E) -> R
   ) throws(E) -> R { try UInt64Codec.withEncodedKey(stored(key), body) }
   /// Lends 8 bytes.
+  /// - Throws: what `body` throws.
   @inlinable
   public static func withEncoded<R>(
     _ value: Double, _ body: (RawSpan) throws(LMDBError) -> R
   ) throws(LMDBError) -> R { try withEncodedKey(value, body) }
   /// Reads 8 bytes.
+  /// - Throws: `badForm` when there are not 8 bytes.
   @inlinable
   public static func decode(_ bytes: RawSpan) throws(LMDBError) -> Double {
     let bits = try UInt64Codec.decode(bytes)
@@ -97,6 +102,7 @@ public enum UUIDCodec: KeyCodec, ValueCodec {
   /// Appends 16 bytes.
   public static func encode(_ key: UUID, into buffer: inout KeyBuffer) { buffer.append(key) }
   /// Lends 16 bytes.
+  /// - Throws: what `body` throws.
   @inlinable
   public static func withEncodedKey<R, E: Error>(
     _ key: UUID, _ body: (RawSpan) throws(E) -> R
@@ -105,6 +111,7 @@ public enum UUIDCodec: KeyCodec, ValueCodec {
     return try body(unsafe bytes.span.bytes)
   }
   /// Lends 16 bytes.
+  /// - Throws: what `body` throws.
   @inlinable
   public static func withEncoded<R>(
     _ value: UUID, _ body: (RawSpan) throws(LMDBError) -> R
@@ -113,6 +120,7 @@ public enum UUIDCodec: KeyCodec, ValueCodec {
     return try body(unsafe bytes.span.bytes)
   }
   /// Reads 16 bytes.
+  /// - Throws: `badForm` when there are not 16 bytes.
   public static func decode(_ bytes: RawSpan) throws(LMDBError) -> UUID {
     guard bytes.byteCount == 16 else {
       throw LMDBError(.badForm, operation: "decode", detail: "a UUID of \(bytes.byteCount) bytes")

@@ -42,18 +42,21 @@ public enum LazyCodec<Base: ValueCodec>: BorrowingValueCodec {
   }
 
   /// Lends the bytes.
+  /// - Throws: what `body` throws.
   @inlinable
   public static func withEncoded<R>(
     _ value: Value, _ body: (RawSpan) throws(LMDBError) -> R
   ) throws(LMDBError) -> R { try body(unsafe value.bytes.span.bytes) }
 
   /// Copies the bytes.
+  /// - Throws: nothing; any bytes will do.
   @inlinable
   public static func decode(_ bytes: RawSpan) throws(LMDBError) -> Value {
     Value(bytes: bytes.copiedBytes())
   }
 
   /// Lends the stored bytes.
+  /// - Throws: nothing; any bytes will do.
   @inlinable
   @_lifetime(copy bytes)
   public static func view(_ bytes: RawSpan) throws(LMDBError) -> View { View(bytes) }

@@ -35,6 +35,7 @@ extension Environment {
 
 extension Transaction where Self: ~Copyable {
   /// How many pairs of key and value a table has. Constant cost. Corresponds to `mdb_stat`.
+  /// - Throws: what LMDB reports.
   public borrowing func count<K, V>(of table: MultiTable<K, V>) throws(LMDBError) -> Int {
     try core.count(of: table.base)
   }
@@ -213,6 +214,7 @@ extension WriteTransaction {
   }
 
   /// Removes everything from a table; the table stays.
+  /// - Throws: what LMDB reports.
   /// - Cost: the table's pages are listed as free. Corresponds to `mdb_drop`.
   public mutating func deleteAll<K, V>(in table: MultiTable<K, V>) throws(LMDBError) {
     try drop(table.base)

@@ -116,6 +116,7 @@ public struct PackedRecords: Sendable {
 /// Many small records as one value; see ``PackedRecords``.
 public enum PackedRecordsCodec: BorrowingValueCodec {
   /// Lends the value's bytes, made for it. ``WriteTransaction`` writes them in place instead.
+  /// - Throws: what `body` throws.
   public static func withEncoded<R>(
     _ value: PackedRecords, _ body: (RawSpan) throws(LMDBError) -> R
   ) throws(LMDBError) -> R {

@@ -118,6 +118,7 @@ extension Transaction where Self: ~Copyable {
   }
 
   /// How many entries a table has. Constant cost. Corresponds to `mdb_stat`.
+  /// - Throws: what LMDB reports.
   public borrowing func count<K, V>(of table: Table<K, V>) throws(LMDBError) -> Int {
     try core.count(of: table.base)
   }

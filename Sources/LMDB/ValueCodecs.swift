@@ -3,6 +3,7 @@ import Foundation
 /// Nothing: for a table that is a set of keys. The stored value has 0 bytes.
 public enum EmptyCodec: ValueCodec {
   /// Lends no bytes.
+  /// - Throws: what `body` throws.
   @inlinable
   public static func withEncoded<R>(
     _ value: Void, _ body: (RawSpan) throws(LMDBError) -> R
@@ -29,11 +30,13 @@ public enum InlineBytesCodec<let count: Int>: FixedKeyCodec, BorrowingValueCodec
     buffer.append(unsafe key.span.bytes)
   }
   /// Lends the bytes as they are.
+  /// - Throws: what `body` throws.
   @inlinable
   public static func withEncodedKey<R, E: Error>(
     _ key: InlineArray<count, UInt8>, _ body: (RawSpan) throws(E) -> R
   ) throws(E) -> R { try body(unsafe key.span.bytes) }
   /// Lends the bytes as they are.
+  /// - Throws: what `body` throws.
   @inlinable
   public static func withEncoded<R>(
     _ value: InlineArray<count, UInt8>, _ body: (RawSpan) throws(LMDBError) -> R

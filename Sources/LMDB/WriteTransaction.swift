@@ -134,6 +134,7 @@ public struct WriteTransaction: ~Copyable, Transaction {
   /// Removes every entry of a table; the table stays.
   /// - Cost: the table's pages are listed as free, its entries are not visited. Corresponds to
   ///   `mdb_drop`.
+  /// - Throws: what LMDB reports.
   public mutating func deleteAll<K, V>(in table: Table<K, V>) throws(LMDBError) {
     try drop(table.base)
   }

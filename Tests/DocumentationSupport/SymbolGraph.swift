@@ -3,13 +3,27 @@ package import Foundation
 /// The public declarations of a built module, as the documentation compiler sees them.
 package struct SymbolGraph: Decodable {
   package struct Symbol: Decodable {
-    package struct Comment: Decodable {}
+    struct Comment: Decodable {
+      struct Line: Decodable { let text: String }
+      let lines: [Line]
+    }
+    struct Fragment: Decodable { let spelling: String }
     package struct Location: Decodable { let uri: String }
 
     package let pathComponents: [String]
-    /// What is written above it, if anything.
-    package let docComment: Comment?
+    let docComment: Comment?
+    let declarationFragments: [Fragment]
     let location: Location?
+
+    /// What is written above it, if anything.
+    package var comment: String? {
+      docComment?.lines.map(\.text).joined(separator: "\n")
+    }
+
+    /// Whether it, or a closure that it takes, can throw.
+    package var isThrowing: Bool {
+      declarationFragments.map(\.spelling).joined().contains(/\)\s*(?:async )?throws/)
+    }
 
     /// As a link names it: `Environment/read(_:)`.
     package var path: String { pathComponents.joined(separator: "/") }

@@ -39,7 +39,12 @@ struct CatalogueTests {
         }
       })
     for declaration in declarations {
-      #expect(declaration.docComment != nil, "\(declaration.path) has no comment")
+      let comment = declaration.comment ?? ""
+      #expect(!comment.isEmpty, "\(declaration.path) has no comment")
+      if declaration.isThrowing {
+        let saysWhat = comment.contains("- Throws:") || comment.hasPrefix("The same")
+        #expect(saysWhat, "\(declaration.path) does not say what it throws")
+      }
       // Members stand on their type's own page, except of the types that have too many of them.
       let type = declaration.pathComponents[0]
       let isLong = ["Environment", "Transaction", "WriteTransaction", "EnvironmentPool"]
