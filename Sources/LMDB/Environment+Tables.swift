@@ -111,7 +111,11 @@ extension Environment {
 
   func check(_ result: Int32, _ operation: String, _ table: String? = nil) throws(LMDBError) {
     guard result != 0 else { return }
-    throw LMDBError.from(result, operation: operation, path: path, table: table)
+    var descriptor: Int32 = -1
+    // Asked only where it matters: the handle is LMDB's as long as a transaction runs.
+    if result == EIO { _ = unsafe mdb_env_get_fd(handle, &descriptor) }
+    throw LMDBError.from(
+      result, operation: operation, path: path, table: table, descriptor: descriptor)
   }
 
   func checkFound(

@@ -106,7 +106,7 @@ extension Environment {
 
   /// Runs `body` in a top transaction and commits; enlarges the map and runs it again as needed.
   ///
-  /// A write that only deletes counts as draining when the ceiling is in its way.
+  /// A write that only deletes counts as draining when the ceiling or a full disk is in its way.
   ///
   /// A map that grew is at least twice as large, and a dead reader is cleared once, so this ends.
   @unsafe func untilItFits<R>(
@@ -140,11 +140,19 @@ extension Environment {
     let transaction = unsafe try beginWrite()
     let thread = ThreadState.current
     let value: R
+    var lackOfRoom: LMDBError?
     do {
-      try keepFileReserve(purpose)
+      do throws(LMDBError) {
+        try keepFileReserve(purpose)
+      } catch {
+        guard error.code == .diskFull else { throw error }
+        lackOfRoom = error
+      }
       unsafe thread.enter(self)
       defer { thread.leave() }
       value = unsafe try body(transaction, context)
+      // One that only deletes counts as draining here, too.
+      if context.hasStored, let lackOfRoom { throw lackOfRoom }
     } catch {
       unsafe mdb_txn_abort(transaction)
       if context.isMapFull { return nil }

@@ -144,16 +144,18 @@ public struct LMDBError: Error, Sendable, CustomStringConvertible {
 
 extension LMDBError {
   /// The one place where C codes become ours.
+  /// - Parameter descriptor: the data file's, which the path may not lead to any more.
   static func from(
-    _ raw: Int32, operation: String, path: String?, table: String? = nil, detail: String? = nil
+    _ raw: Int32, operation: String, path: String?, table: String? = nil, detail: String? = nil,
+    descriptor: Int32 = -1
   ) -> LMDBError {
     let words = unsafe String(cString: mdb_strerror(raw))
     return LMDBError(
-      code(for: raw, path: path), rawCode: raw, operation: operation, path: path, table: table,
-      detail: detail.map { "\(words); \($0)" } ?? words)
+      code(for: raw, path: path, descriptor), rawCode: raw, operation: operation, path: path,
+      table: table, detail: detail.map { "\(words); \($0)" } ?? words)
   }
 
-  private static func code(for raw: Int32, path: String?) -> Code {
+  private static func code(for raw: Int32, path: String?, _ descriptor: Int32) -> Code {
     switch raw {
     case MDB_KEYEXIST: .keyExists
     case MDB_MAP_FULL: .mapFull
@@ -174,15 +176,17 @@ extension LMDBError {
     case EROFS: .readOnly
     case ENOSPC, EDQUOT: .diskFull
     // LMDB 0.9 reports a short write as EIO, so a full disk has to be asked for.
-    case EIO: path.map(isFull(at:)) == true ? .diskFull : .ioFailed
+    case EIO: isFull(at: path, descriptor) ? .diskFull : .ioFailed
     case ENOMEM, EMFILE, ENFILE, EAGAIN: .outOfResources
     default: .other
     }
   }
 
-  private static func isFull(at path: String) -> Bool {
+  private static func isFull(at path: String?, _ descriptor: Int32) -> Bool {
     var numbers = statvfs()
-    guard unsafe statvfs(path, &numbers) == 0 else { return false }
-    return UInt64(numbers.f_bavail) * UInt64(numbers.f_frsize) < 1 << 20
+    let isKnown =
+      unsafe fstatvfs(descriptor, &numbers) == 0
+      || path.map { unsafe statvfs($0, &numbers) == 0 } == true
+    return isKnown && UInt64(numbers.f_bavail) * UInt64(numbers.f_frsize) < 1 << 20
   }
 }

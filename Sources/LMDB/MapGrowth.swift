@@ -112,6 +112,8 @@ extension Environment {
 
   private func resize(to byteCount: Int, patience: Duration = .seconds(30)) -> LMDBError? {
     if isClosed { return LMDBError(.closed, operation: "resize", path: path) }
+    // Asked before, because LMDB gives the old map up first: refused now, nothing has happened.
+    if let error = lackOfAddressSpace(for: byteCount - numbers().mapByteCount) { return error }
     var failure: LMDBError?
     let isDone = gate.exclusively(patience: patience) {
       let result = unsafe mdb_env_set_mapsize(handle, byteCount)
@@ -123,6 +125,19 @@ extension Environment {
       return .broken
     }
     return isDone ? failure : LMDBError(.busy, operation: "resize", path: path)
+  }
+
+  /// Whether the process may map so many bytes more.
+  private func lackOfAddressSpace(for byteCount: Int) -> LMDBError? {
+    guard byteCount > 0 else { return nil }
+    let probe = unsafe mmap(nil, byteCount, PROT_NONE, MAP_PRIVATE | MAP_ANON, -1, 0)
+    guard unsafe probe != MAP_FAILED else {
+      return LMDBError.from(
+        errno, operation: "mmap", path: path, detail: "\(byteCount) bytes more for the map")
+    }
+    // SAFETY: mapped here, and nobody was told of it.
+    unsafe munmap(probe, byteCount)
+    return nil
   }
 
   /// The map's size now, in bytes; 0 once it is closed.

@@ -1,7 +1,7 @@
 /// What a write is for, which decides how much room it may use.
 public enum WritePurpose: Sendable {
   /// It adds or changes data: refused with `mapFull` at the ceiling, and with `diskFull` once the
-  /// file system has no room. The default.
+  /// file system has no room. The default. One that only deletes is treated as draining then.
   case storing
 
   /// It frees more than it stores: acknowledges, settles, deletes.

@@ -25,7 +25,7 @@ struct Forking {
         // Neither `exit` nor a return: what the parent registered to run at its end is not ours.
         _exit(inChild(environment, table, opens: round % 10 == 0))
       }
-      let ended = Self.wait(for: child, seconds: 5)
+      let ended = Self.wait(for: child, seconds: 20)
       say("child \(round) \(ended)")
       let written = UInt64(round)
       try environment.write { try $0.put(written, for: 0, in: table) }

@@ -65,12 +65,31 @@ struct FullDiskTests {
     try session.expect("delete 1000 2000")
     try session.expect("count", "ok 150", "of \(filled)")
     try session.expect("scan", "ok 150")
-    // What the deletes gave back takes new records, though the disk is as full as before.
+    // What is left is left to deletes, until there is room on the disk again.
+    try session.expect("put 0 50 3000", "diskFull", prefix: true)
+    try session.expect("count", "ok 150")
+    try mount.empty()
     try session.expect("put 0 50 3000")
     try session.expect("close")
     try session.expect("intact \(mount.file("env"))", "ok intact")
     try session.expect("open \(mount.file("env"))")
     try session.expect("count", "ok 200")
+  }
+
+  @Test(
+    "is diskFull in a directory that was renamed while it is open, too", arguments: Disk.available)
+  func renamed(disk: Disk) throws {
+    let mount = try disk.mount(byteCount: 4 << 20)
+    let session = try FaultChild(["session"])
+    try session.expect("open \(mount.file("env"))")
+    try session.expect("put 0 20 3000")
+    try FileManager.default.moveItem(atPath: mount.file("env"), toPath: mount.file("moved"))
+    // Room for a part of a write: LMDB reports that as EIO, and the space has to be asked for.
+    try mount.fill(leaving: 100 << 10)
+    try session.expect("put 100 1 900000", "diskFull", prefix: true)
+    try session.expect("get 0", "ok 3000")
+    try mount.empty()
+    try session.expect("put 200 20 3000")
   }
 
   @Test(

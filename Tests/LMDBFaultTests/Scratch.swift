@@ -52,9 +52,9 @@ final class Mount: Sendable {
   }()
 
   static let reason: Comment =
-    "skipped: this process may not mount a file system; it runs as root, as in CI"
+    "this process may not mount a file system; it runs as root, as in CI"
   static let loopReason: Comment =
-    "skipped: no ext4 file system could be made in a file and mounted (root and e2fsprogs needed)"
+    "no ext4 file system could be made in a file and mounted (root and e2fsprogs needed)"
 
   enum Kind: Sendable {
     case memory(byteCount: Int)
