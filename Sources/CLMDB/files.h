@@ -7,8 +7,53 @@
 #include <sys/types.h>
 
 #if defined(__linux__)
+#include <linux/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 int fallocate(int descriptor, int mode, off_t offset, off_t byte_count);
 enum { clmdb_keep_size = 1, clmdb_ofd_getlk = 36, clmdb_ofd_setlk = 37 };
+#endif
+
+// What the file system says of a file.
+struct clmdb_file_numbers {
+  uint64_t device, inode;
+  int64_t byte_count, allocated_byte_count;
+  uint32_t mode;
+};
+
+#if defined(__linux__)
+// Asks for a path, or for an open file with an empty one. 0, or -1 with the reason in errno.
+//
+// `stat` would do, but it asks for the times, too: a kernel that was asked for them gives the next
+// change of the file a stamp of its own and writes it to the file's inode.
+static inline int clmdb_ask_file(
+    int descriptor, const char *path, struct clmdb_file_numbers *numbers) {
+  struct statx found;
+  unsigned wanted = STATX_TYPE | STATX_MODE | STATX_INO | STATX_SIZE | STATX_BLOCKS;
+  int flags = path[0] ? 0 : 0x1000;  // AT_EMPTY_PATH
+  if (syscall(SYS_statx, descriptor, path, flags, wanted, &found) != 0) return -1;
+  numbers->device = (uint64_t)found.stx_dev_major << 32 | found.stx_dev_minor;
+  numbers->inode = found.stx_ino;
+  numbers->byte_count = (int64_t)found.stx_size;
+  numbers->allocated_byte_count = (int64_t)found.stx_blocks * 512;
+  numbers->mode = found.stx_mode;
+  return 0;
+}
+#else
+#include <sys/stat.h>
+
+static inline int clmdb_ask_file(
+    int descriptor, const char *path, struct clmdb_file_numbers *numbers) {
+  struct stat found;
+  if ((path[0] ? stat(path, &found) : fstat(descriptor, &found)) != 0) return -1;
+  numbers->device = (uint64_t)found.st_dev;
+  numbers->inode = (uint64_t)found.st_ino;
+  numbers->byte_count = (int64_t)found.st_size;
+  numbers->allocated_byte_count = (int64_t)found.st_blocks * 512;
+  numbers->mode = (uint32_t)found.st_mode;
+  return 0;
+}
 #endif
 
 // Gives the first bytes of a file their place on the disk; its size stays. 0, or an errno.

@@ -1,15 +1,7 @@
+internal import CLMDB
 internal import Foundation
 
-// `struct stat` belongs to whichever C module the compiler meets first, and that changes with the
-// number of files in this target: the one file that uses it imports all that it can be.
-#if canImport(CDispatch)
-  internal import CDispatch
-#endif
-#if canImport(Glibc)
-  internal import Glibc
-#endif
-
-/// What the file system says of a file. Corresponds to `stat`.
+/// What the file system says of a file, without its times. Corresponds to `statx`, else `stat`.
 struct FileNumbers {
   let device: UInt64
   let inode: UInt64
@@ -22,24 +14,26 @@ struct FileNumbers {
   /// Asks for a path, through symbolic links.
   /// - Returns: nil with the reason in `errno`.
   init?(path: String) {
-    var numbers = stat()
-    guard unsafe stat(path, &numbers) == 0 else { return nil }
-    self.init(numbers)
+    guard !path.isEmpty else {
+      errno = ENOENT
+      return nil
+    }
+    self.init(AT_FDCWD, path)
   }
 
   /// Asks for an open file.
   /// - Returns: nil with the reason in `errno`.
   init?(descriptor: Int32) {
-    var numbers = stat()
-    guard unsafe fstat(descriptor, &numbers) == 0 else { return nil }
-    self.init(numbers)
+    self.init(descriptor, "")
   }
 
-  private init(_ numbers: stat) {
-    device = UInt64(truncatingIfNeeded: numbers.st_dev)
-    inode = UInt64(numbers.st_ino)
-    byteCount = Int(numbers.st_size)
-    allocatedByteCount = Int64(numbers.st_blocks) * 512
-    mode = UInt32(numbers.st_mode & 0o7777)
+  private init?(_ descriptor: Int32, _ path: String) {
+    var numbers = clmdb_file_numbers()
+    guard unsafe clmdb_ask_file(descriptor, path, &numbers) == 0 else { return nil }
+    device = numbers.device
+    inode = numbers.inode
+    byteCount = Int(numbers.byte_count)
+    allocatedByteCount = numbers.allocated_byte_count
+    mode = numbers.mode & 0o7777
   }
 }
