@@ -199,6 +199,7 @@ import Synchronization
       unsafe gate.takeAll { unsafe mdb_txn_abort($0) }
       unsafe LockFile.disclaim(handle)
       unsafe mdb_env_close(handle)
+      readerSlots.close()
     }
   }
 

@@ -114,14 +114,21 @@ extension LockFile {
     private static let marginCount = 32
 
     private let reservedCount: Atomic<Int>
-    /// Kept until the environment is closed: closing it earlier would drop LMDB's locks.
+    /// Kept until the environment is closed, and not a moment longer: whenever a process closes any
+    /// descriptor of a file, its locks on that file are gone, those of a later environment, too.
     private let descriptor = Mutex<Int32>(-1)
 
     init(reservedCount: Int) { self.reservedCount = Atomic(reservedCount) }
 
-    deinit {
-      let descriptor = descriptor.withLock { $0 }
-      if descriptor >= 0 { close(descriptor) }
+    /// With the environment's own close, before anybody can open its file again.
+    ///
+    /// There is no `deinit` that does it: in a forked child it would end the locks of the child's own
+    /// environment, and here those of the next one where this one is kept beyond its close.
+    func close() {
+      descriptor.withLock { descriptor in
+        if descriptor >= 0 { Foundation.close(descriptor) }
+        descriptor = -1
+      }
     }
 
     /// Before a reader takes a slot that may not have been used before.
