@@ -8,10 +8,10 @@ final class Scratch: Sendable {
   /// - Parameter inMemory: on the machine's memory file system where there is one: for tests of
   ///   many commits, whose time would be that of the disk.
   init(inMemory: Bool = false) throws {
-    let memory = "/dev/shm"
     let base =
-      inMemory && access(memory, W_OK) == 0 ? memory : NSTemporaryDirectory()
-    path = base + "/lmdb-fault-" + UUID().uuidString
+      inMemory && access(Self.memory, W_OK) == 0 ? Self.memory : NSTemporaryDirectory()
+    Self.sweep
+    path = base + "/\(Self.prefix)\(getpid())-" + UUID().uuidString
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
   }
 
@@ -24,6 +24,28 @@ final class Scratch: Sendable {
   }
 
   func file(_ name: String) -> String { path + "/" + name }
+
+  private static let memory = "/dev/shm"
+  private static let prefix = "lmdb-fault-"
+
+  /// Removes what runs have left that were killed themselves, their mounts first; once.
+  private static let sweep: Void = {
+    for base in [memory, NSTemporaryDirectory()] {
+      for name in (try? FileManager.default.contentsOfDirectory(atPath: base)) ?? []
+      where name.hasPrefix(prefix) {
+        let number = name.dropFirst(prefix.count).prefix { $0 != "-" }
+        guard let process = pid_t(number), kill(process, 0) != 0, errno == ESRCH else { continue }
+        let path = base + "/" + name
+        Mount.unmount(path + "/mount")
+        print("left by a run that was killed: \(path)")
+        do {
+          try FileManager.default.removeItem(atPath: path)
+        } catch {
+          print("could not remove \(path): \(error)")
+        }
+      }
+    }
+  }()
 }
 
 /// A file system of its own for one test, unmounted with it.
@@ -82,21 +104,21 @@ final class Mount: Sendable {
       do {
         try Self.run("mount", ["-o", "remount,ro,bind", path])
       } catch {
-        unmount()
+        Self.unmount(path)
         throw error
       }
     }
   }
 
-  deinit { unmount() }
+  deinit { Self.unmount(path) }
 
-  private func unmount() {
-    // Lazily: what a failed test left open must not keep it.
-    do {
-      try Self.run("umount", ["-l", path])
-    } catch {
-      print("could not unmount \(path): \(error)")
+  /// Unmounts what is mounted there, if anything is. Lazily: what a failed test left open must not
+  /// keep it.
+  fileprivate static func unmount(_ path: String) {
+    guard umount2(path, Int32(MNT_DETACH)) != 0, errno != EINVAL, errno != ENOENT else {
+      return
     }
+    print("could not unmount \(path): error \(errno)")
   }
 
   func file(_ name: String) -> String { path + "/" + name }
