@@ -151,7 +151,14 @@ struct Compaction {
 }
 
 extension PageBytes {
+  /// Fills a part of the page with zeros.
   mutating func clear(_ range: Range<Int>) {
-    for index in range { bytes[base + index] = 0 }
+    guard !range.isEmpty else { return }
+    let part = (base + range.lowerBound)..<(base + range.upperBound)
+    unsafe bytes.withUnsafeMutableBytes { buffer in
+      // The slice checks that the part lies within the array.
+      let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[part])
+      _ = unsafe rest.initializeMemory(as: UInt8.self, repeating: 0)
+    }
   }
 }

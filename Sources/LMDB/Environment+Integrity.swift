@@ -12,7 +12,7 @@ extension Environment {
   /// - Returns: the report; ``IntegrityReport/isIntact`` when nothing was found.
   /// - Throws: `CancellationError` soon after the task was cancelled; `closed` when the environment
   ///   was closed meanwhile; `readersFull`, `outOfResources`, `ioFailed`. Damage is no error.
-  /// - Cost: reads each page in use once, about a second per GiB from memory; two bits of memory per
+  /// - Cost: reads each page in use once, one to two seconds per GiB from memory; two bits of memory per
   ///   page.
   public func checkIntegrity(
     progress: (@Sendable (IntegrityProgress) throws -> Void)? = nil

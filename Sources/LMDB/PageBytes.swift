@@ -21,9 +21,14 @@ struct PageBytes: ~Copyable {
     return T(littleEndian: value)
   }
 
-  mutating func store<T: FixedWidthInteger>(_ value: T, at offset: Int) {
-    for index in 0..<MemoryLayout<T>.size {
-      bytes[base + offset + index] = UInt8(truncatingIfNeeded: value &>> T(8 * index))
+  /// - Precondition: it lies inside the page.
+  mutating func store<T: FixedWidthInteger & BitwiseCopyable>(_ value: T, at offset: Int) {
+    precondition(
+      offset >= 0 && offset + MemoryLayout<T>.size <= count, "LMDB: a number outside its page")
+    let start = base + offset
+    // SAFETY: checked above; `base` and `count` lie within the array.
+    unsafe bytes.withUnsafeMutableBytes {
+      unsafe $0.storeBytes(of: value.littleEndian, toByteOffset: start, as: T.self)
     }
   }
 
