@@ -5,6 +5,12 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <sys/types.h>
+#if defined(__linux__)
+#include <sys/vfs.h>
+#elif defined(__APPLE__)
+#include <sys/mount.h>
+#include <sys/param.h>
+#endif
 
 #if defined(__linux__)
 #include <linux/stat.h>
@@ -98,6 +104,23 @@ static inline int clmdb_is_claimed(int descriptor, int64_t first, int64_t byte_c
   return fcntl(descriptor, clmdb_ofd_getlk, &lock) == 0 && lock.l_type != F_UNLCK;
 #else
   (void)descriptor, (void)first, (void)byte_count;
+  return 0;
+#endif
+}
+
+// The number that Linux gives the kind of file system of a path, 0 where there is none. -1 and an
+// errno when it cannot be told. Elsewhere -2 if the system says that it is remote, else 0.
+static inline int64_t clmdb_file_system(const char *path) {
+#if defined(__linux__)
+  struct statfs numbers;
+  if (statfs(path, &numbers) != 0) return -1;
+  return (int64_t)(uint32_t)numbers.f_type;
+#elif defined(__APPLE__)
+  struct statfs numbers;
+  if (statfs(path, &numbers) != 0) return -1;
+  return (numbers.f_flags & MNT_LOCAL) ? 0 : -2;
+#else
+  (void)path;
   return 0;
 #endif
 }

@@ -1,11 +1,23 @@
 extension Environment {
-  /// What a commit survives. The level holds for the whole environment.
+  /// What a commit survives. The level holds for the whole environment and for this process.
+  ///
+  /// A crash of the process alone loses nothing that was committed on any level: the pages are the
+  /// kernel's by then. The levels differ in what a crash of the kernel or a loss of power does, and
+  /// all of them believe a disk that says it has flushed.
   public enum Durability: Sendable {
-    /// A returned write survives a crash of the process and of the machine. The default.
+    /// A returned write survives a crash of the kernel and a loss of power. The default.
+    ///
+    /// Two flushes per commit: the data, then the page that makes it current.
     case durable
-    /// A crash of the machine may lose the last commits, never the file. `MDB_NOMETASYNC`.
+    /// A crash of the kernel or a loss of power may undo the last commit, with all that shared it;
+    /// the one before and the file as such are whole. ``Environment/sync()`` makes sure of it.
+    ///
+    /// One flush per commit. Corresponds to `MDB_NOMETASYNC`.
     case mayLoseLastCommit
-    /// A crash of the machine may lose or damage everything: scratch data only. `MDB_NOSYNC`.
+    /// A crash of the kernel or a loss of power may lose or damage everything that was written since
+    /// the last ``Environment/sync()``, and with it the file: scratch data only.
+    ///
+    /// No flush. Corresponds to `MDB_NOSYNC`.
     case unsafeWithoutSync
   }
 
@@ -54,6 +66,12 @@ extension Environment {
     /// made up. File systems that never overwrite in place (Btrfs, ZFS, APFS, any with snapshots)
     /// cannot promise that. Not used with `unsafeWithoutSync`.
     public var fileReserveByteCountMax = 1 << 20
+    /// Whether it may lie on a network file system (NFS, SMB, 9p, FUSE and the like); false by
+    /// default: opening throws `networkFileSystem`.
+    ///
+    /// Allow it only where one machine uses the files, one process at a time, and the file system is
+    /// known to give memory maps and locks; LMDB's own advice is not to.
+    public var allowsNetworkFileSystem = false
     /// What a commit survives; `.durable` by default.
     public var durability = Durability.durable
 

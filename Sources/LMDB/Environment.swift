@@ -46,7 +46,7 @@ import Synchronization
   /// - Throws: `missing`, `notADirectory`, `noPermission`; `damaged` and `versionMismatch` when the
   ///   data file is not what its head says (it is checked before it is mapped); `diskFull` (nothing
   ///   is left by halves: open it again when there is room); `lockMismatch` when other processes
-  ///   have it open under another lock file; `outOfResources`.
+  ///   have it open under another lock file; `networkFileSystem`; `outOfResources`.
   /// - Cost: about 0.1 ms when it exists. Corresponds to `mdb_env_open` with `MDB_NOTLS`.
   public static func open(
     at path: String, configuration: Configuration = Configuration()
@@ -83,6 +83,7 @@ import Synchronization
         throw LMDBError.from(errno, operation: "mkdir", path: path)
       }
     }
+    try FileSystem(of: path).requireLocal(path, configuration)
     try NewDataFile.make(file, in: path, configuration: configuration)
   }
 
@@ -91,6 +92,7 @@ import Synchronization
   ) throws(LMDBError) {
     self.path = path
     self.configuration = configuration
+    try FileSystem(of: path).requireLocal(path, configuration)
     let meta = try MetaPages(file, directory: path)
     var mapByteCount = configuration.mapSizeByteCount
     // A map that just fits the file would have no room for the next write.

@@ -53,6 +53,13 @@ public struct LMDBError: Error, Sendable, CustomStringConvertible {
     public static let ioFailed = Code("ioFailed")
     /// A limit of the process or machine: memory, address space, descriptors.
     public static let outOfResources = Code("outOfResources")
+    /// The file system gives no locks, as network file systems may not: use a local one.
+    public static let noLocks = Code("noLocks")
+    /// The place is on a network file system, on which LMDB loses data: use a local one, see
+    /// ``Environment/Configuration/allowsNetworkFileSystem``.
+    public static let networkFileSystem = Code("networkFileSystem")
+    /// The closure went on after a call in its transaction had failed for good; nothing was stored.
+    public static let transactionFailed = Code("transactionFailed")
     /// The environment was closed.
     public static let closed = Code("closed")
     /// An earlier failure left the environment unusable in this process: open it again.
@@ -130,6 +137,9 @@ public struct LMDBError: Error, Sendable, CustomStringConvertible {
     case .diskFull: "no space is left on the device; free some and try again"
     case .ioFailed: "the device reported an error"
     case .outOfResources: "the process is out of memory, address space or descriptors"
+    case .noLocks: "the file system gives no locks; use a local one"
+    case .networkFileSystem: "LMDB loses data on network file systems; use a local one"
+    case .transactionFailed: "an earlier call ended the transaction; pass its error on"
     case .closed: "the environment is closed"
     case .broken: "the environment failed earlier; open it again"
     case .forked: "the environment was opened before fork; open it in the child"
@@ -167,6 +177,7 @@ extension LMDBError {
     case MDB_NOTFOUND: .tableMissing
     case MDB_INCOMPATIBLE: .incompatible
     case MDB_INVALID, MDB_CORRUPTED, MDB_PAGE_NOTFOUND: .damaged
+    case MDB_BAD_TXN: .transactionFailed
     case MDB_VERSION_MISMATCH: .versionMismatch
     case MDB_PANIC: .broken
     case ENOENT: .missing
@@ -177,6 +188,7 @@ extension LMDBError {
     case ENOSPC, EDQUOT: .diskFull
     // LMDB 0.9 reports a short write as EIO, so a full disk has to be asked for.
     case EIO: isFull(at: path, descriptor) ? .diskFull : .ioFailed
+    case ENOLCK, ENOSYS, EOPNOTSUPP: .noLocks
     case ENOMEM, EMFILE, ENFILE, EAGAIN: .outOfResources
     default: .other
     }

@@ -44,37 +44,41 @@ struct CeilingTests {
   }
 
   @Test("drains to the last record, each with what is noted of it; only then stores again")
-  func drains() throws {
-    let all = try fill()
-    #expect(all > 5_000)
-    #expect(environment.mapByteCount == Self.ceiling)
-    for start in stride(from: 0, to: all, by: 50) {
-      try environment.write(for: .draining) { transaction in
-        for number in start..<min(all, start + 50) {
-          #expect(try transaction.delete(key(number), in: table))
+  func drains() async throws {
+    try await onThread { [self] in
+      let all = try fill()
+      #expect(all > 5_000)
+      #expect(environment.mapByteCount == Self.ceiling)
+      for start in stride(from: 0, to: all, by: 50) {
+        try environment.write(for: .draining) { transaction in
+          for number in start..<min(all, start + 50) {
+            #expect(try transaction.delete(key(number), in: table))
+          }
+          try transaction.put(UInt64(start), for: UInt64(start), in: settled)
         }
-        try transaction.put(UInt64(start), for: UInt64(start), in: settled)
+        if start == 0 {
+          // What draining got beyond the ceiling is no storing write's.
+          #expect(
+            try environment.statistics().usedByteCount
+              <= Environment.drainingCeiling(above: Self.ceiling))
+        }
       }
-      if start == 0 {
-        // What draining got beyond the ceiling is no storing write's.
-        #expect(
-          try environment.statistics().usedByteCount
-            <= Environment.drainingCeiling(above: Self.ceiling))
-      }
+      #expect(try count() == 0)
+      #expect(try environment.read { try $0.count(of: settled) } == (all + 49) / 50)
+      for number in 0..<1_000 { try enqueue(number) }
+      #expect(environment.mapByteCount < Environment.drainingCeiling(above: Self.ceiling))
     }
-    #expect(try count() == 0)
-    #expect(try environment.read { try $0.count(of: settled) } == (all + 49) / 50)
-    for number in 0..<1_000 { try enqueue(number) }
-    #expect(environment.mapByteCount < Environment.drainingCeiling(above: Self.ceiling))
   }
 
   @Test("lets a write through that only deletes, though it was not marked as draining")
-  func deletesOnly() throws {
-    let all = try fill()
-    for number in 0..<all {
-      try environment.write { _ = try $0.delete(key(number), in: table) }
+  func deletesOnly() async throws {
+    try await onThread { [self] in
+      let all = try fill()
+      for number in 0..<all {
+        try environment.write { _ = try $0.delete(key(number), in: table) }
+      }
+      #expect(try count() == 0)
     }
-    #expect(try count() == 0)
   }
 
   @Test("refuses a storing write in the same commit in which a draining one goes through")
@@ -109,32 +113,36 @@ struct CeilingTests {
   }
 
   @Test("keeps a file that is larger than the ceiling readable, and drains it")
-  func loweredCeiling() throws {
-    let all = try fill()
-    try environment.close()
-    var configuration = Environment.Configuration()
-    configuration.mapSizeByteCountMax = 2 << 20
-    let lower = try Environment.open(at: directory.file("env"), configuration: configuration)
-    let table = try lower.table("outbox", key: UInt64Codec.self, value: BytesCodec.self)
-    #expect(try lower.read { try $0.count(of: table) } == all)
-    for number in 0..<200 {
-      try lower.write(for: .draining) { _ = try $0.delete(key(number), in: table) }
+  func loweredCeiling() async throws {
+    try await onThread { [self] in
+      let all = try fill()
+      try environment.close()
+      var configuration = Environment.Configuration()
+      configuration.mapSizeByteCountMax = 2 << 20
+      let lower = try Environment.open(at: directory.file("env"), configuration: configuration)
+      let table = try lower.table("outbox", key: UInt64Codec.self, value: BytesCodec.self)
+      #expect(try lower.read { try $0.count(of: table) } == all)
+      for number in 0..<200 {
+        try lower.write(for: .draining) { _ = try $0.delete(key(number), in: table) }
+      }
+      #expect(try lower.read { try $0.count(of: table) } == all - 200)
     }
-    #expect(try lower.read { try $0.count(of: table) } == all - 200)
   }
 
   @Test("has grown before it was full, so that a write seldom runs twice")
-  func growsAhead() throws {
-    var runs = 0
-    let value = [UInt8](repeating: 1, count: 2_000)
-    for number in 0..<UInt64(2_000) {
-      try environment.write { transaction in
-        runs += 1
-        try transaction.put(value, for: number, in: table)
+  func growsAhead() async throws {
+    try await onThread { [self] in
+      var runs = 0
+      let value = [UInt8](repeating: 1, count: 2_000)
+      for number in 0..<UInt64(2_000) {
+        try environment.write { transaction in
+          runs += 1
+          try transaction.put(value, for: number, in: table)
+        }
       }
+      #expect(environment.mapByteCount == Self.ceiling)
+      // Without it, each of the three doublings repeats one.
+      #expect(runs == 2_000)
     }
-    #expect(environment.mapByteCount == Self.ceiling)
-    // Without it, each of the three doublings repeats one.
-    #expect(runs == 2_000)
   }
 }

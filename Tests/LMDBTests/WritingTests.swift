@@ -30,26 +30,29 @@ struct WritingTests {
   }
 
   @Test("on plain threads share commits, each with its own result or error")
-  func blockingGroup() throws {
-    let (environment, table) = (environment, table)
-    let before = environment.commitCount
-    let failures = inThreads(16) { thread in
-      for number in 0..<50 {
-        let key = UInt64(thread * 50 + number)
-        do {
-          let returned = try environment.write { transaction in
-            try transaction.put(key, for: key, in: table)
-            if key % 10 == 3 { throw Refused() }
-            return key
+  func blockingGroup() async throws {
+    try await onThread { [self] in
+      let (environment, table) = (environment, table)
+      let before = environment.commitCount
+      let failures = inThreads(16) { thread in
+        for number in 0..<50 {
+          let key = UInt64(thread * 50 + number)
+          do {
+            let returned = try environment.write { transaction in
+              try transaction.put(key, for: key, in: table)
+              if key % 10 == 3 { throw Refused() }
+              return key
+            }
+            guard returned == key, key % 10 != 3 else { throw LMDBError.wrong }
+          } catch is Refused where key % 10 == 3 {
           }
-          guard returned == key, key % 10 != 3 else { throw LMDBError.wrong }
-        } catch is Refused where key % 10 == 3 {
         }
       }
+      #expect(failures.isEmpty)
+      let kept = try keys()
+      #expect(kept == (0..<800).filter { $0 % 10 != 3 })
+      #expect(environment.commitCount - before < 600)
     }
-    #expect(failures.isEmpty)
-    #expect(try keys() == (0..<800).filter { $0 % 10 != 3 })
-    #expect(environment.commitCount - before < 600)
   }
 
   @Test("on threads, in tasks and in an actor on the writer do not wait for one another for ever")
@@ -78,9 +81,7 @@ struct WritingTests {
       }
       try await group.waitForAll()
     }
-    let failures = await withCheckedContinuation { continuation in
-      Thread { continuation.resume(returning: threads.flatMap { $0.wait() }) }.start()
-    }
+    let failures = try await onThread { threads.flatMap { $0.wait() } }
     #expect(failures.isEmpty)
     #expect(try keys() == Array(0..<1_200))
   }
@@ -118,12 +119,7 @@ struct WritingTests {
         mayEnd.wait()
       }
     }
-    await withCheckedContinuation { continuation in
-      Thread {
-        isHeld.wait()
-        continuation.resume()
-      }.start()
-    }
+    try await onThread { isHeld.wait() }
     let hasRun = Flag()
     let tasks = (0..<10).map { number in
       Task {
@@ -140,7 +136,8 @@ struct WritingTests {
     }
     mayEnd.signal()
     for number in stride(from: 1, to: 10, by: 2) { try await tasks[number].value }
-    #expect(holder.wait().isEmpty)
+    let held = try await onThread { holder.wait() }
+    #expect(held.isEmpty)
     #expect(!hasRun.isSet)
     #expect(try keys() == [1, 3, 5, 7, 9])
     let late = Task {
@@ -172,25 +169,27 @@ struct WritingTests {
   }
 
   @Test("inside a transaction of another environment run no other's closure")
-  func insideAnother() throws {
-    let other = try Environment.open(at: directory.file("other"))
-    let (environment, table) = (environment, table)
-    let failures = inThreads(8) { thread in
-      for number in 0..<30 {
-        let key = UInt64(thread * 30 + number)
-        if thread.isMultiple(of: 2) {
-          // Its closure uses `other`: run by a thread that is inside `other` it would trap.
-          try environment.write { transaction in
-            try transaction.put(try other.write { $0.identifier() }, for: key, in: table)
-          }
-        } else {
-          try other.read { _ in
-            try environment.write { try $0.put(1, for: key, in: table) }
+  func insideAnother() async throws {
+    try await onThread { [self] in
+      let other = try Environment.open(at: directory.file("other"))
+      let (environment, table) = (environment, table)
+      let failures = inThreads(8) { thread in
+        for number in 0..<30 {
+          let key = UInt64(thread * 30 + number)
+          if thread.isMultiple(of: 2) {
+            // Its closure uses `other`: run by a thread that is inside `other` it would trap.
+            try environment.write { transaction in
+              try transaction.put(try other.write { $0.identifier() }, for: key, in: table)
+            }
+          } else {
+            try other.read { _ in
+              try environment.write { try $0.put(1, for: key, in: table) }
+            }
           }
         }
       }
+      #expect(failures.isEmpty)
+      #expect(try keys() == Array(0..<240))
     }
-    #expect(failures.isEmpty)
-    #expect(try keys() == Array(0..<240))
   }
 }
