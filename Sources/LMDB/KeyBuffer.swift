@@ -93,7 +93,13 @@ extension RawSpan {
   /// The UUID stored at an offset.
   /// - Precondition: 16 bytes lie within the span.
   public func loadUUID(at offset: Int = 0) -> UUID {
+    // As two integers: Swift 6.3 reads a tuple of 16 bytes wrongly, when it optimises, from an array that
+    // it keeps on the stack.
     // SAFETY: any 16 bytes are a UUID; the span's own check holds the bounds.
-    UUID(uuid: unsafe unsafeLoadUnaligned(fromByteOffset: offset, as: uuid_t.self))
+    let halves = unsafe (
+      unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self),
+      unsafeLoadUnaligned(fromByteOffset: offset + 8, as: UInt64.self)
+    )
+    return UUID(uuid: unsafe unsafeBitCast(halves, to: uuid_t.self))
   }
 }

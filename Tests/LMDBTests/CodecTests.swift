@@ -48,6 +48,17 @@ struct KeyCodecTests {
     #expect(back == keys.map(\.bitPattern))
   }
 
+  @Test("reads a UUID from whatever holds its bytes, optimised or not")
+  func uuids() throws {
+    for number in UInt64(0)..<100 {
+      let halves = [number &* 0x9E37_79B9_7F4A_7C15, ~number]
+      let uuid = halves.span.bytes.loadUUID()
+      let stored = Self.bytes(UUIDCodec.self, uuid)
+      #expect(stored == halves.span.bytes.copiedBytes())
+      #expect(try UUIDCodec.decode(stored.span.bytes) == uuid)
+    }
+  }
+
   @Test("keeps the order of pairs, whatever the parts hold")
   func pairs() throws {
     typealias Codec = PairCodec<TextCodec, Int32Codec>
