@@ -10,12 +10,12 @@ extension Environment {
     /// Two flushes per commit: the data, then the page that makes it current.
     case durable
     /// A crash of the kernel or a loss of power may undo the last commit, with all that shared it;
-    /// the one before and the file as such are whole. ``Environment/sync()`` makes sure of it.
+    /// the one before and the file as such are whole. `sync()` makes sure of it.
     ///
     /// One flush per commit. Corresponds to `MDB_NOMETASYNC`.
     case mayLoseLastCommit
     /// A crash of the kernel or a loss of power may lose or damage everything that was written since
-    /// the last ``Environment/sync()``, and with it the file: scratch data only.
+    /// the last `sync()`, and with it the file: scratch data only.
     ///
     /// No flush. Corresponds to `MDB_NOSYNC`.
     case unsafeWithoutSync

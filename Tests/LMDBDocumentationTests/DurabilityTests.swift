@@ -30,12 +30,13 @@ struct DurabilityTests {
   init() throws { directory = try TemporaryDirectory() }
 
   @Test("a level is chosen when the environment is opened")
-  func level() throws {
+  func level() async throws {
     let path = directory.file("cache")
     var configuration = Environment.Configuration()
     configuration.durability = .mayLoseLastCommit
     let cache = try Environment.open(at: path, configuration: configuration)
     #expect(cache.configuration.durability == .mayLoseLastCommit)
+    try await cache.sync()
   }
 
   @Test("writes that arrive while a commit runs share the next one")
