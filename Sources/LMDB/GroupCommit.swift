@@ -32,8 +32,12 @@ extension Environment {
       // One of them threw, and what it had changed cannot be taken out: all of it was undone.
       history.nestedCommits = Self.nestedCommitCount
       return try commitNested(jobs)
-    } catch let error as LMDBError where error.code == .mapFull || error.code == .diskFull {
+    } catch let error as LMDBError
+      where error.code == .mapFull || error.code == .diskFull || error.rawCode == MDB_BAD_TXN
+    {
       // Together they do not fit; some may fit alone, and those that drain have room of their own.
+      // Or one closure went on after an error that had ended its own nested transaction: LMDB ends
+      // the one around it with that.
       for job in jobs where job.begin() { commitAlone(job) }
     } catch {
       for job in jobs where job.begin() { job.finish(error) }
@@ -135,9 +139,6 @@ extension Environment {
     case MDB_MAP_FULL:
       context.isMapFull = true
       return nil
-    case MDB_BAD_TXN:
-      // The closure went on after an error that had ended its own transaction.
-      return LMDBError.from(committed, operation: "mdb_txn_commit", path: path)
     default:
       throw LMDBError.from(committed, operation: "mdb_txn_commit", path: path)
     }
