@@ -42,7 +42,8 @@ extension Environment {
     public var mapSizeByteCount = 64 << 20
     /// The ceiling: the size up to which the map doubles by itself, in bytes; 64 GiB by default.
     /// Writes that would need more throw `mapFull`, but for ``WritePurpose/draining`` ones. A file
-    /// that is larger already keeps what it uses.
+    /// that is larger already keeps what it uses, and takes new entries once no more than the ceiling
+    /// is in use.
     public var mapSizeByteCountMax = 64 << 30
     /// The most named tables; 32 by default. Corresponds to `mdb_env_set_maxdbs`.
     public var tableCountMax = 32

@@ -46,7 +46,12 @@ extension Environment {
     let table =
       try opened
       ?? writeBlocking { transaction in
-        try openTable(name, transaction.core, UInt32(MDB_CREATE) | flags)
+        do throws(LMDBError) {
+          return try openTable(name, transaction.core, UInt32(MDB_CREATE) | flags)
+        } catch {
+          if error.rawCode == MDB_MAP_FULL { transaction.context.isMapFull = true }
+          throw error
+        }
       }
     tables.withLock { $0[name] = table }
     return try base(table)

@@ -148,11 +148,13 @@ extension Environment {
         guard error.code == .diskFull else { throw error }
         lackOfRoom = error
       }
+      let room = purpose == .storing ? unsafe try CeilingRoom(self, transaction) : nil
       unsafe thread.enter(self)
       defer { thread.leave() }
       value = unsafe try body(transaction, context)
       // One that only deletes counts as draining here, too.
       if context.hasStored, let lackOfRoom { throw lackOfRoom }
+      if context.hasStored, !context.isMapFull { unsafe try room?.check(self, transaction) }
     } catch {
       unsafe mdb_txn_abort(transaction)
       if context.isMapFull { return nil }

@@ -76,11 +76,15 @@ extension Environment {
   /// Takes back what draining writes got beyond the ceiling, before a storing write begins.
   ///
   /// LMDB keeps as much as is used; a storing write then has the pages that are free in between.
+  /// Where a long reader stands in the way the map stays as it is while half of that room is left:
+  /// ``CeilingRoom`` alone limits the write then.
   func lowerMapToCeiling() throws(LMDBError) {
     let ceiling = configuration.mapSizeByteCountMax
     let numbers = numbers()
     guard numbers.mapByteCount > max(ceiling, numbers.usedByteCount) else { return }
-    if let error = resize(to: ceiling) { throw error }
+    guard let error = resize(to: ceiling, patience: .zero) else { return }
+    let half = (Self.drainingCeiling(above: ceiling) - ceiling) / 2
+    if error.code != .busy || numbers.usedByteCount - ceiling > half { throw error }
   }
 
   /// After a commit: grows the map before it is full, and gives back what nobody needs.
