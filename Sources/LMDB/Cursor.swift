@@ -33,22 +33,24 @@ internal import CLMDB
   @_lifetime(self: copy self)
   public mutating func last() throws(LMDBError) -> Bool { try position.move(.last) }
 
-  /// Moves to the next entry; at first to the first.
-  /// - Returns: false behind the last one.
+  /// Moves to the next entry: at first to the first, after a search that failed to the one behind
+  /// that key.
+  /// - Returns: false behind the last one, where it then stands; ``previous()`` goes back to that.
   /// - Throws: what LMDB reports.
   /// - Corresponds to `mdb_cursor_get` with `MDB_NEXT`.
   @_lifetime(self: copy self)
   public mutating func next() throws(LMDBError) -> Bool { try position.move(.next) }
 
-  /// Moves to the entry before; at first to the last.
-  /// - Returns: false before the first one.
+  /// Moves to the entry before: at first to the last, after a search that failed to the one before
+  /// that key.
+  /// - Returns: false before the first one, where it then stands; ``next()`` goes back to that.
   /// - Throws: what LMDB reports.
   /// - Corresponds to `mdb_cursor_get` with `MDB_PREV`.
   @_lifetime(self: copy self)
   public mutating func previous() throws(LMDBError) -> Bool { try position.move(.previous) }
 
   /// Moves to the entry of a key.
-  /// - Returns: false when there is none; the cursor stands on no entry then.
+  /// - Returns: false when there is none; the cursor stands between that key's neighbours then.
   /// - Throws: `badKeySize`.
   @inlinable
   @_lifetime(self: copy self)
@@ -62,7 +64,8 @@ internal import CLMDB
   }
 
   /// Moves to the entry of a key or, where there is none, to the next one.
-  /// - Returns: false when there is none at or behind the key.
+  /// - Returns: false when there is none at or behind the key; the cursor stands behind the last
+  ///   entry then.
   /// - Throws: `badKeySize`.
   @inlinable
   @_lifetime(self: copy self)
@@ -127,22 +130,24 @@ internal import CLMDB
   @_lifetime(self: copy self)
   public mutating func last() throws(LMDBError) -> Bool { try position.move(.last) }
 
-  /// Moves to the next entry; at first to the first, after a delete to the one behind the deleted.
-  /// - Returns: false behind the last one.
+  /// Moves to the next entry: at first to the first, after a delete to the one behind the deleted,
+  /// after a search that failed to the one behind that key.
+  /// - Returns: false behind the last one, where it then stands; ``previous()`` goes back to that.
   /// - Throws: what LMDB reports.
   /// - Corresponds to `mdb_cursor_get` with `MDB_NEXT`.
   @_lifetime(self: copy self)
   public mutating func next() throws(LMDBError) -> Bool { try position.move(.next) }
 
-  /// Moves to the entry before; at first to the last.
-  /// - Returns: false before the first one.
+  /// Moves to the entry before: at first to the last, after a search that failed to the one before
+  /// that key.
+  /// - Returns: false before the first one, where it then stands; ``next()`` goes back to that.
   /// - Throws: what LMDB reports.
   /// - Corresponds to `mdb_cursor_get` with `MDB_PREV`.
   @_lifetime(self: copy self)
   public mutating func previous() throws(LMDBError) -> Bool { try position.move(.previous) }
 
   /// Moves to the entry of a key.
-  /// - Returns: false when there is none; the cursor stands on no entry then.
+  /// - Returns: false when there is none; the cursor stands between that key's neighbours then.
   /// - Throws: `badKeySize`.
   @inlinable
   @_lifetime(self: copy self)
@@ -155,7 +160,8 @@ internal import CLMDB
   }
 
   /// Moves to the entry of a key or, where there is none, to the next one.
-  /// - Returns: false when there is none at or behind the key.
+  /// - Returns: false when there is none at or behind the key; the cursor stands behind the last
+  ///   entry then.
   /// - Throws: `badKeySize`.
   @inlinable
   @_lifetime(self: copy self)

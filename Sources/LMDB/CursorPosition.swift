@@ -16,7 +16,25 @@ struct CursorPosition {
   private let context: WriteContext?
   private var key = unsafe MDB_val()
   private var value = unsafe MDB_val()
-  private(set) var isOnEntry = false
+  private var place = Place.unset
+
+  /// Where the cursor stands. LMDB itself forgets: behind the last entry its cursor stands on that
+  /// entry, and where a search fails on any.
+  private enum Place {
+    /// It has not been moved.
+    case unset
+    case entry
+    /// Where an entry was deleted; LMDB knows both neighbours.
+    case deleted
+    /// Before the entry that the C cursor stands on: a key was sought that is not there.
+    case gap
+    /// Before the first entry.
+    case start
+    /// Behind the last entry.
+    case end
+  }
+
+  var isOnEntry: Bool { place == .entry }
 
   init(
     _ core: TransactionCore, _ table: TableBase, context: WriteContext?
@@ -41,14 +59,18 @@ struct CursorPosition {
 
   mutating func move(_ move: Move) throws(LMDBError) -> Bool {
     core.requireOwnThread()
-    let operation =
-      switch move {
-      case .first: MDB_FIRST
-      case .last: MDB_LAST
-      case .next: MDB_NEXT
-      case .previous: MDB_PREV
-      }
-    return try stand(unsafe mdb_cursor_get(cursor, &key, &value, operation))
+    let operation: MDB_cursor_op
+    switch (move, place) {
+    case (.next, .end), (.previous, .start): return false
+    case (.first, _), (.next, .unset), (.next, .start): operation = MDB_FIRST
+    case (.last, _), (.previous, .unset), (.previous, .end): operation = MDB_LAST
+    case (.next, .gap): operation = MDB_GET_CURRENT
+    case (.next, _): operation = MDB_NEXT
+    case (.previous, _): operation = MDB_PREV
+    }
+    let isForward = move == .next || move == .last
+    return try stand(
+      unsafe mdb_cursor_get(cursor, &key, &value, operation), else: isForward ? .end : .start)
   }
 
   @usableFromInline
@@ -57,13 +79,17 @@ struct CursorPosition {
     try core.checkKey(byteCount: bytes.byteCount, "mdb_cursor_get", table)
     let result = unsafe bytes.withUnsafeBytes { bytes in
       unsafe key = MDB_val(bytes)
-      return unsafe mdb_cursor_get(cursor, &key, &value, isExact ? MDB_SET_KEY : MDB_SET_RANGE)
+      return unsafe mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE)
     }
-    return try stand(result)
+    guard try stand(result, else: .end) else { return false }
+    if isExact, unsafe compare(key, bytes) != 0 { place = .gap }
+    return isOnEntry
   }
 
-  private mutating func stand(_ result: Int32) throws(LMDBError) -> Bool {
-    isOnEntry = result == 0
+  private mutating func stand(
+    _ result: Int32, else missed: Place
+  ) throws(LMDBError) -> Bool {
+    place = result == 0 ? .entry : missed
     if result == 0 { return true }
     return try core.checkFound(result, "mdb_cursor_get", table)
   }
@@ -91,7 +117,7 @@ struct CursorPosition {
   mutating func delete() throws(LMDBError) {
     core.requireOwnThread()
     requireEntry()
-    isOnEntry = false
+    place = .deleted
     try check(unsafe mdb_cursor_del(cursor, 0), "mdb_cursor_del")
   }
 
@@ -115,10 +141,10 @@ struct CursorPosition {
         return unsafe mdb_cursor_put(cursor, &key, &value, UInt32(MDB_CURRENT))
       }
     }
-    isOnEntry = false
+    place = .deleted
     try check(result, "mdb_cursor_put")
     // The entry may lie elsewhere now, the page having been copied.
-    _ = try stand(unsafe mdb_cursor_get(cursor, &key, &value, MDB_GET_CURRENT))
+    _ = try stand(unsafe mdb_cursor_get(cursor, &key, &value, MDB_GET_CURRENT), else: .end)
   }
 
   private func check(_ result: Int32, _ operation: StaticString) throws(LMDBError) {
