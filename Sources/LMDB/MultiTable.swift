@@ -157,7 +157,8 @@ extension WriteTransaction {
     }
   }
 
-  /// Adds values of one size to a key, given one behind the other.
+  /// Adds values of one size to a key, given one behind the other, in any order; those that it has
+  /// already stay once.
   /// - Precondition: the span holds a whole number of values; else it traps.
   /// - Throws: `badKeySize`, what LMDB reports.
   /// - Cost: one search, and little per value.
@@ -331,22 +332,34 @@ extension WriteTransaction {
     unsafe try check(
       mdb_cursor_open(core.handle, table.handle, &opened), "mdb_cursor_open", table)
     defer { unsafe mdb_cursor_close(opened) }
-    let result = unsafe key.withUnsafeBytes { keyBytes in
-      unsafe values.withUnsafeBytes { bytes in
-        var key = unsafe MDB_val(keyBytes)
-        // LMDB wants two: one value's size with the values, then their number.
-        var pair: InlineArray<2, MDB_val> = [
-          unsafe MDB_val(
-            mv_size: valueByteCount, mv_data: UnsafeMutableRawPointer(mutating: bytes.baseAddress)),
-          unsafe MDB_val(mv_size: count, mv_data: nil),
-        ]
-        var span = unsafe pair.mutableSpan
-        return unsafe span.withUnsafeMutableBufferPointer { pair in
-          unsafe mdb_cursor_put(opened, &key, pair.baseAddress, UInt32(MDB_MULTIPLE))
+    // LMDB 0.9 ends without a word at a value that equals the only one of its key, and leaves out
+    // what lies behind it; how many it took before that it says.
+    var done = 0
+    while done < count {
+      var taken = 0
+      let rest = values.extracting(droppingFirst: done * valueByteCount)
+      let result = unsafe key.withUnsafeBytes { keyBytes in
+        unsafe rest.withUnsafeBytes { bytes in
+          var key = unsafe MDB_val(keyBytes)
+          // LMDB wants two: one value's size with the values, then their number.
+          var pair: InlineArray<2, MDB_val> = [
+            unsafe MDB_val(
+              mv_size: valueByteCount,
+              mv_data: UnsafeMutableRawPointer(mutating: bytes.baseAddress)),
+            unsafe MDB_val(mv_size: count - done, mv_data: nil),
+          ]
+          var span = unsafe pair.mutableSpan
+          return unsafe span.withUnsafeMutableBufferPointer { pair in
+            let result = unsafe mdb_cursor_put(
+              opened, &key, pair.baseAddress, UInt32(MDB_MULTIPLE))
+            taken = unsafe pair[1].mv_size
+            return result
+          }
         }
       }
+      try check(result, "mdb_cursor_put", table)
+      done += taken + 1
     }
-    try check(result, "mdb_cursor_put", table)
   }
 
   @usableFromInline
