@@ -4,7 +4,13 @@ import Synchronization
 
 extension Environment {
   /// Opens a named table, made if the environment may be written. Cheap after the first time.
-  /// - Throws: `tableMissing` when it is not there and may not be made; `tablesFull`.
+  /// - Parameters:
+  ///   - name: 1 to 511 bytes of UTF-8, none of them zero.
+  ///   - key: the codec of its keys.
+  ///   - value: the codec of its values.
+  /// - Throws: `tableMissing` when it is not there and may not be made; `tablesFull`; `incompatible`
+  ///   when the table of that name has several values per key; `badKeySize` and `badForm` of the
+  ///   name.
   /// - Precondition: not called from inside one of this environment's transactions.
   /// - Corresponds to `mdb_dbi_open`; the handle stays open as long as the environment.
   public func table<K, V>(
@@ -30,6 +36,12 @@ extension Environment {
         name: name, handle: known.handle, environment: number, hasDuplicates: hasDuplicates)
     }
     try requireOwnProcess("mdb_dbi_open")
+    // C ends the name there, and would open the table of the shorter one.
+    guard !name.utf8.contains(0) else {
+      throw LMDBError(
+        .badForm, operation: "mdb_dbi_open", path: path,
+        detail: "a table's name holds a zero byte")
+    }
     if let known = tables.withLock({ $0[name] }) { return try base(known) }
     let thread = ThreadState.current
     trapUnless(

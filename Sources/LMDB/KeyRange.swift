@@ -19,9 +19,10 @@ public enum KeyRange<Key> {
   case between(Key, Key)
   /// Behind the first key, up to and with the last.
   case afterThrough(Key, Key)
-  /// Every key whose bytes begin with that key's bytes.
+  /// Every key whose bytes begin with that key's bytes; every key if that has none.
   case prefix(Key)
-  /// Every key that begins with these bytes; composite codecs make them.
+  /// Every key that begins with these bytes, every key if there are none; composite codecs make
+  /// them.
   case encodedPrefix([UInt8])
 
   /// `first..<last`.
@@ -163,6 +164,7 @@ extension KeyRange {
 func withPrefixEdges<R>(
   _ prefix: RawSpan, _ body: (borrowing Edges) throws -> R
 ) throws -> R {
+  if prefix.isEmpty { return try body(Edges(prefix, .none, prefix, .none)) }
   var successor = KeyBuffer()
   guard successor.becomeSuccessor(of: prefix) else {
     return try body(Edges(prefix, .inclusive, RawSpan(), .none))

@@ -155,4 +155,36 @@ struct TableTests {
     }
     #expect(found == wanted)
   }
+
+  @Test("a name that C would cut is refused, as it would be another table's")
+  func zeroInName() throws {
+    let kept = try environment.table("k", key: UInt16Codec.self, value: TextCodec.self)
+    try environment.write { try $0.put("kept", for: 1, in: kept) }
+    for name in ["k\0other", "", "\0", String(repeating: "n", count: 512)] {
+      #expect(throws: LMDBError.self, "\(name.utf8.count) bytes") {
+        _ = try environment.table(name, key: UInt16Codec.self, value: TextCodec.self)
+      }
+    }
+    let longest = try environment.table(
+      String(repeating: "n", count: 511), key: UInt16Codec.self, value: TextCodec.self)
+    try environment.write { try $0.put("other", for: 1, in: longest) }
+    #expect(try environment.tableNames() == ["k", longest.name, "t"])
+  }
+
+  @Test("an empty prefix begins every key")
+  func emptyPrefix() throws {
+    let table = try environment.table("p", key: TextCodec.self, value: TextCodec.self)
+    try environment.write { transaction in
+      try transaction.put("1", for: "a", in: table)
+      try transaction.put("2", for: "b", in: table)
+    }
+    let (up, down) = try environment.read { transaction in
+      (
+        try transaction.keys(in: table, .prefix("")),
+        try transaction.keys(in: table, .encodedPrefix([]), reversed: true)
+      )
+    }
+    #expect(up == ["a", "b"])
+    #expect(down == ["b", "a"])
+  }
 }
