@@ -98,6 +98,11 @@ struct PoolState {
     let final = Key.file(environment.fileID)
     let waiters = place.waiters
     guard var other = places[final] else {
+      // Found by others under its file's name meanwhile, leased, given back and closed.
+      if environment.isClosed {
+        statistics.openCount -= 1
+        return (nil, waiters + takeWaiterForRoom())
+      }
       place.waiters = []
       place.phase = .open(environment)
       place.leaseCount = 1

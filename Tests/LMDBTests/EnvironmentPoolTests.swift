@@ -263,6 +263,26 @@ struct EnvironmentPoolTests {
     }
     #expect(sum == 16 * 60)
   }
+
+  @Test("never lends what was closed while it was being made")
+  func madeAndClosed() async throws {
+    let pool = try pool(3)
+    let closedCount = try await withThrowingTaskGroup(of: Int.self) { group in
+      for task in 0..<12 {
+        group.addTask { [directory] in
+          var closedCount = 0
+          for round in 0..<300 {
+            let store = directory.file("store \(round) \(task % 4)")
+            closedCount += try await pool.withEnvironment(at: store) { $0.isClosed ? 1 : 0 }
+          }
+          return closedCount
+        }
+      }
+      return try await group.reduce(0, +)
+    }
+    #expect(closedCount == 0)
+    #expect(pool.statistics.openCount <= 3)
+  }
 }
 
 extension EnvironmentPool {
