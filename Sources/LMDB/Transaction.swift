@@ -1,7 +1,8 @@
 internal import CLMDB
 import Foundation
 
-/// Reads within one snapshot. ``ReadTransaction`` and ``WriteTransaction`` conform; nothing else can.
+/// Reads within one snapshot. ``ReadTransaction`` and ``WriteTransaction`` conform; a type of yours
+/// must not, since a ``TransactionCore`` that is kept beyond its transaction is worth nothing.
 ///
 /// Corresponds to `MDB_txn`. A transaction is lent to a synchronous closure: it cannot be kept,
 /// returned or carried over an `await`. Every lent value ends with it, which the compiler checks.

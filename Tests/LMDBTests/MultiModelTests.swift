@@ -169,4 +169,63 @@ struct MultiModelTests {
     let report = try environment.checkIntegrity()
     #expect(report.findings.isEmpty, "\(report.findings)")
   }
+
+  @Test(
+    "of many writers at once, some of them undone, are each their own",
+    arguments: 0..<6 as Range<UInt64>)
+  func shared(seed: UInt64) async throws {
+    let table = try environment.multiTable("t", key: UInt16Codec.self, value: TextCodec.self)
+    let plain = try environment.table("p", key: UInt64Codec.self, value: BytesCodec.self)
+    let kept = try await withThrowingTaskGroup(of: [(UInt64, Int)].self) { group in
+      for task in 0..<24 as Range<UInt64> {
+        group.addTask { [environment] in
+          var random = SeededNumbers(seed: seed * 100 + task)
+          var kept: [UInt64: Int] = [:]
+          for _ in 0..<30 {
+            let isUndone = Int.random(in: 0..<4, using: &random) == 0
+            // Neighbours of other tasks' keys, on the same pages.
+            let changes = (0..<12).map { _ in
+              (
+                UInt64.random(in: 0..<40, using: &random) * 24 + task,
+                Int.random(in: -400..<700, using: &random)
+              )
+            }
+            do {
+              try await environment.write { transaction in
+                for (key, size) in changes {
+                  try transaction.delete("\(key)", for: UInt16(key % 7), in: table)
+                  guard size >= 0 else {
+                    try transaction.delete(key, in: plain)
+                    continue
+                  }
+                  try transaction.put([UInt8](repeating: 1, count: size), for: key, in: plain)
+                  try transaction.insert("\(key)", for: UInt16(key % 7), in: table)
+                }
+                if isUndone { throw Undo() }
+              }
+              for (key, size) in changes { kept[key] = size >= 0 ? size : nil }
+            } catch is Undo {
+              guard isUndone else { throw Undo() }
+            }
+          }
+          return kept.map { ($0.key, $0.value) }
+        }
+      }
+      return try await group.reduce(into: [UInt64: Int]()) { kept, own in
+        for (key, size) in own { kept[key] = size }
+      }
+    }
+    let (entries, pairs) = try environment.read { transaction in
+      (
+        try transaction.entries(in: plain),
+        try (0..<7).map { try transaction.values(of: $0, in: table) }
+      )
+    }
+    #expect(Dictionary(uniqueKeysWithValues: entries.map { ($0.key, $0.value.count) }) == kept)
+    for (rest, values) in pairs.enumerated() {
+      #expect(values == kept.keys.filter { $0 % 7 == rest }.map { "\($0)" }.sorted())
+    }
+    let report = try await environment.checkIntegrity()
+    #expect(report.findings.isEmpty, "\(report.findings)")
+  }
 }
