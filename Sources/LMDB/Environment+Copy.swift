@@ -63,10 +63,14 @@ extension Environment {
     let snapshot = try HeldSnapshot(of: self)
     try progress(CopyProgress(copiedByteCount: 0, totalByteCount: snapshot.byteCount))
     let target = try CopyTarget(directory: directory)
-    if compacting {
-      try copyCompacting(snapshot, into: target, progress: progress)
-    } else {
-      try copyWhole(snapshot, into: target, progress: progress)
+    do {
+      if compacting {
+        try copyCompacting(snapshot, into: target, progress: progress)
+      } else {
+        try copyWhole(snapshot, into: target, progress: progress)
+      }
+    } catch let error as LMDBError {
+      throw snapshot.meaning(of: error)
     }
     // Lost meanwhile, its pages may have been reused: then the copy is worth nothing.
     try snapshot.end()

@@ -65,15 +65,19 @@ extension Environment {
     let meta = snapshot.meta
     var reader = TreeReader(file: snapshot.file, meta: meta)
     var freePageCount: UInt64 = 0
-    try reader.forEachFreePage(of: meta) { _ in freePageCount += 1 }
     var tables: [String: TreeStatistics] = [:]
-    try reader.forEachLeaf(of: meta.main) { page throws(LMDBError) in
-      for index in 0..<page.nodeCount {
-        guard let node = page.node(index, isBranch: false) else { throw damagedTree(page) }
-        guard node.flags == .subTree, let record = TreeRecord(page, at: node.data.lowerBound)
-        else { continue }
-        tables[String(decoding: page.slice(node.key), as: UTF8.self)] = TreeStatistics(record)
+    do throws(LMDBError) {
+      try reader.forEachFreePage(of: meta) { _ in freePageCount += 1 }
+      try reader.forEachLeaf(of: meta.main) { page throws(LMDBError) in
+        for index in 0..<page.nodeCount {
+          guard let node = page.node(index, isBranch: false) else { throw damagedTree(page) }
+          guard node.flags == .subTree, let record = TreeRecord(page, at: node.data.lowerBound)
+          else { continue }
+          tables[String(decoding: page.slice(node.key), as: UTF8.self)] = TreeStatistics(record)
+        }
       }
+    } catch {
+      throw snapshot.meaning(of: error)
     }
     let readerCount = try readers().count
     let numbers = try statistics()

@@ -63,6 +63,18 @@ internal import CLMDB
     try environment.requireUsable("snapshot")
   }
 
+  /// What an error means that reading its pages reported: once the snapshot was lost others may have
+  /// overwritten them, and that is no damage. Gives it up.
+  func meaning(of error: LMDBError) -> LMDBError {
+    guard error.code == .damaged else { return error }
+    do {
+      try end()
+      return error
+    } catch {
+      return error
+    }
+  }
+
   /// - Throws: what makes going on useless.
   func requireHeld() throws(LMDBError) { try environment.requireUsable("snapshot") }
 }

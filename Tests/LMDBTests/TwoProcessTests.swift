@@ -112,6 +112,36 @@ struct ClosingRaceTests {
     }
   }
 
+  @Test("a copy of what was closed and overwritten says closed", arguments: [true, false])
+  func closedWhileCopied(compacting: Bool) async throws {
+    try await onThread {
+      let directory = try TemporaryDirectory()
+      func fill(_ environment: Environment, _ byteCount: Int) throws {
+        let table = try environment.table("t", key: UInt64Codec.self, value: BytesCodec.self)
+        try environment.write { transaction in
+          for number in 0..<UInt64(200) {
+            let value = [UInt8](repeating: 1, count: byteCount)
+            try transaction.put(value, for: number, in: table)
+          }
+        }
+      }
+      let environment = try Environment.open(at: directory.file("env"))
+      try fill(environment, 900)
+      var isFirst = true
+      let error = #expect(throws: LMDBError.self) {
+        try environment.copy(to: directory.file("copy"), compacting: compacting) { _ in
+          guard isFirst else { return }
+          isFirst = false
+          try environment.close()
+          let other = try Environment.open(at: directory.file("env"))
+          for byteCount in [5_000, 900, 9_000, 700, 5_000] { try fill(other, byteCount) }
+        }
+      }
+      #expect(error?.code == .closed)
+      #expect(!FileManager.default.fileExists(atPath: directory.file("copy")))
+    }
+  }
+
   @Test("tables of a closed environment are not taken for those of a later one")
   func staleTable() async {
     await #expect(processExitsWith: .failure) {
