@@ -16,21 +16,27 @@ extension Environment {
   public func table<K, V>(
     _ name: String, key: K.Type, value: V.Type
   ) throws -> Table<K, V> {
-    Table(base: try tableBase(name, hasDuplicates: false, hasFixedSize: false))
+    Table(base: try tableBase(name, hasDuplicates: false))
   }
 
   /// The table of that name and kind.
   /// - Throws: `incompatible` when it is of another kind; see ``table(_:key:value:)``.
   func tableBase(
-    _ name: String, hasDuplicates: Bool, hasFixedSize: Bool
+    _ name: String, hasDuplicates: Bool, valueByteCount: Int? = nil
   ) throws -> TableBase {
     let flags =
-      (hasDuplicates ? UInt32(MDB_DUPSORT) : 0) | (hasFixedSize ? UInt32(MDB_DUPFIXED) : 0)
+      (hasDuplicates ? UInt32(MDB_DUPSORT) : 0) | (valueByteCount != nil ? UInt32(MDB_DUPFIXED) : 0)
     func base(_ known: OpenTable) throws(LMDBError) -> TableBase {
       guard known.flags == flags else {
         throw LMDBError(
           .incompatible, operation: "mdb_dbi_open", path: path, table: name,
           detail: "it has flags \(known.flags), not \(flags)")
+      }
+      // LMDB would cut values of another size, or fill them up with what lies behind them.
+      if let known = known.valueByteCount, known != valueByteCount {
+        throw LMDBError(
+          .incompatible, operation: "mdb_dbi_open", path: path, table: name,
+          detail: "its values have \(known) bytes, not \(valueByteCount ?? 0)")
       }
       return TableBase(
         name: name, handle: known.handle, environment: number, hasDuplicates: hasDuplicates)
@@ -42,7 +48,16 @@ extension Environment {
         .badForm, operation: "mdb_dbi_open", path: path,
         detail: "a table's name holds a zero byte")
     }
-    if let known = tables.withLock({ $0[name] }) { return try base(known) }
+    // Empty, it takes the size of the codec that it is opened with first.
+    func remember(_ opened: OpenTable?) -> OpenTable? {
+      tables.withLock { tables in
+        guard var table = tables[name] ?? opened else { return nil }
+        if table.flags == flags { table.valueByteCount = table.valueByteCount ?? valueByteCount }
+        tables[name] = table
+        return table
+      }
+    }
+    if let known = remember(nil) { return try base(known) }
     let thread = ThreadState.current
     trapUnless(
       !thread.isWriting(self) && !thread.isReading(self),
@@ -65,8 +80,7 @@ extension Environment {
           throw error
         }
       }
-    tables.withLock { $0[name] = table }
-    return try base(table)
+    return try base(remember(table) ?? table)
   }
 
   /// A handle opened by a read transaction lives on only if that transaction is committed.
@@ -97,7 +111,23 @@ extension Environment {
     // LMDB opens an existing table of another kind without a word.
     var found: UInt32 = 0
     try check(unsafe mdb_dbi_flags(core.handle, table, &found), "mdb_dbi_flags", name)
-    return OpenTable(handle: table, flags: found)
+    return OpenTable(
+      handle: table, flags: found,
+      valueByteCount: try firstValueByteCount(core, table, flags: found, name))
+  }
+
+  /// The size of the values of a table that has several of one size per key; nil where it has none.
+  private func firstValueByteCount(
+    _ core: TransactionCore, _ table: MDB_dbi, flags: UInt32, _ name: String
+  ) throws(LMDBError) -> Int? {
+    guard flags & UInt32(MDB_DUPFIXED) != 0 else { return nil }
+    var opened: OpaquePointer?
+    try check(unsafe mdb_cursor_open(core.handle, table, &opened), "mdb_cursor_open", name)
+    defer { unsafe mdb_cursor_close(opened) }
+    var key = unsafe MDB_val()
+    var value = unsafe MDB_val()
+    let result = unsafe mdb_cursor_get(opened, &key, &value, MDB_FIRST)
+    return try checkFound(result, "mdb_cursor_get", name) ? unsafe value.mv_size : nil
   }
 
   /// The names of all tables, in byte order. Corresponds to reading the unnamed database.

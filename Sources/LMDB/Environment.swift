@@ -32,10 +32,12 @@ import Synchronization
   private let commits = Atomic<UInt64>(0)
   let fork = ForkGeneration.current
 
-  /// A table's number in this process, and its flags in the file.
+  /// A table's number in this process, its flags in the file, and the size that its values have
+  /// where one key has several of one size.
   struct OpenTable {
     var handle: UInt32
     var flags: UInt32
+    var valueByteCount: Int?
   }
 
   /// Opens the environment in a directory, or returns the one this process has open.

@@ -18,7 +18,8 @@ extension Environment {
   /// Opens a table in which keys have several values, or makes it.
   ///
   /// - Throws: `tableMissing` when it is not there and access is `.read`; `tablesFull`;
-  ///   `incompatible` when the table of that name has one value per key, or values of another kind.
+  ///   `incompatible` when the table of that name has one value per key, or values of another kind
+  ///   or size.
   /// - Precondition: not called from inside one of this environment's transactions.
   /// - Corresponds to `mdb_dbi_open`; the handle stays open as long as the environment.
   public func multiTable<K, V>(
@@ -26,7 +27,7 @@ extension Environment {
   ) throws -> MultiTable<K, V> {
     let byteCount = (value as? any FixedKeyCodec.Type)?.byteCount
     return MultiTable(
-      base: try tableBase(name, hasDuplicates: true, hasFixedSize: byteCount != nil),
+      base: try tableBase(name, hasDuplicates: true, valueByteCount: byteCount),
       valueByteCount: byteCount)
   }
 }
@@ -143,7 +144,8 @@ extension Transaction where Self: ~Copyable {
 extension WriteTransaction {
   /// Adds a value to a key.
   /// - Returns: false when the key has it already.
-  /// - Throws: `badKeySize` when the key or the value has 0 or more than 511 bytes.
+  /// - Throws: `badKeySize` when the key or the value has 0 or more than 511 bytes; `badForm` when
+  ///   the value has not the size that its codec promises.
   /// - Corresponds to `mdb_put` with `MDB_NODUPDATA`.
   @inlinable
   @discardableResult
@@ -152,7 +154,7 @@ extension WriteTransaction {
   ) throws(LMDBError) -> Bool {
     try K.withEncodedKey(key) { (key) throws(LMDBError) in
       try V.withEncodedKey(value) { (value) throws(LMDBError) in
-        try insertPair(key, value, in: table.base)
+        try insertPair(key, value, table.valueByteCount, in: table.base)
       }
     }
   }
@@ -310,9 +312,14 @@ extension TransactionCore {
 extension WriteTransaction {
   @usableFromInline
   mutating func insertPair(
-    _ key: RawSpan, _ value: RawSpan, in table: TableBase
+    _ key: RawSpan, _ value: RawSpan, _ valueByteCount: Int?, in table: TableBase
   ) throws(LMDBError) -> Bool {
     try core.checkKey(byteCount: value.byteCount, "mdb_put", table)
+    if let valueByteCount, value.byteCount != valueByteCount {
+      throw unsafe LMDBError(
+        .badForm, operation: "encode", path: core.environment.path, table: table.name,
+        detail: "a value of \(value.byteCount) bytes by a codec of \(valueByteCount)")
+    }
     return try store(value, for: key, in: table, .unlessPaired)
   }
 

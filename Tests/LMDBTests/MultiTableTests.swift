@@ -195,6 +195,36 @@ struct MultiTableTests {
     #expect(codes(again) == wanted)
   }
 
+  @Test("refuses another size of values than it has, which LMDB would cut or fill up")
+  func valueSizeOfAnotherCodec() throws {
+    let table = try environment.multiTable("t", key: UInt16Codec.self, value: UInt64Codec.self)
+    _ = try environment.write { try $0.insert(.max, for: 1, in: table) }
+    func openNarrow() throws -> MultiTable<UInt16Codec, UInt32Codec> {
+      try environment.multiTable("t", key: UInt16Codec.self, value: UInt32Codec.self)
+    }
+    #expect(try #require(throws: LMDBError.self) { _ = try openNarrow() }.code == .incompatible)
+    let path = environment.path
+    try environment.close()
+    let again = try Environment.open(at: path)
+    let error = try #require(throws: LMDBError.self) {
+      _ = try again.multiTable("t", key: UInt16Codec.self, value: UInt32Codec.self)
+    }
+    #expect(error.code == .incompatible)
+    let same = try again.multiTable("t", key: UInt16Codec.self, value: UInt64Codec.self)
+    #expect(try again.read { try $0.values(of: 1, in: same) } == [.max])
+  }
+
+  @Test("refuses a value that has not the size its codec promises")
+  func valueSizeOfWrongCodec() throws {
+    let table = try environment.multiTable("t", key: UInt16Codec.self, value: ShortCodec.self)
+    _ = try environment.write { try $0.insert(8, for: 1, in: table) }
+    let error = try #require(throws: LMDBError.self) {
+      try environment.write { try $0.insert(7, for: 1, in: table) }
+    }
+    #expect(error.code == .badForm)
+    #expect(try environment.read { try $0.values(of: 1, in: table) } == [8])
+  }
+
   @Test("refuses values of 0 and more than 511 bytes", arguments: [0, 511, 512])
   func sizes(count: Int) throws {
     let table = try environment.multiTable("t", key: TextCodec.self, value: BytesCodec.self)
@@ -219,5 +249,16 @@ struct SplitMix64 {
     z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
     z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
     return z ^ (z >> 31)
+  }
+}
+
+/// Promises 8 bytes, and keeps that for even numbers.
+private enum ShortCodec: FixedKeyCodec {
+  static var byteCount: Int { 8 }
+  static func encode(_ key: UInt64, into buffer: inout KeyBuffer) {
+    if key % 2 == 0 { buffer.append(bigEndian: key) } else { buffer.append(UInt8(key)) }
+  }
+  static func decode(_ bytes: RawSpan) throws(LMDBError) -> UInt64 {
+    try UInt64Codec.decode(bytes)
   }
 }
