@@ -188,6 +188,16 @@ extension Environment {
       guard result == MDB_MAP_RESIZED else { break }
       if let error = adoptMapSize() { throw error }
     }
+    if result == MDB_PANIC { giveUp() }
     throw LMDBError.from(result, operation: "mdb_txn_begin", path: path)
+  }
+
+  /// LMDB could not write a meta page once and refuses everything since: closed, so that opening it
+  /// again gives a new one. Where a long reader stands in the way the next write tries again.
+  private func giveUp() {
+    _ = gate.exclusively(patience: .milliseconds(100)) {
+      closeHandle()
+      return .broken
+    }
   }
 }
