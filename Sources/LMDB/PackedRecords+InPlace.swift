@@ -1,9 +1,9 @@
 extension PackedRecords {
   /// Packs records one by one, each copied once, straight into the page; see
   /// ``WriteTransaction/put(recordCount:contentByteCount:for:in:_:)``.
-  @safe public struct Packer: ~Copyable {
+  @safe public struct Packer: ~Copyable, ~Escapable {
     // SAFETY: the room is that of `put`, which lends the packer to a closure and is not left before
-    // the closure is; a packer can be neither copied nor made by anybody else.
+    // the closure is; a packer can be neither copied, kept, exchanged nor made by anybody else.
     private let room: UnsafeMutableRawBufferPointer
     private let recordCount: Int
     private let start: Int
@@ -11,7 +11,8 @@ extension PackedRecords {
     /// How many records were packed so far.
     public private(set) var packedCount = 0
 
-    @unsafe fileprivate init(_ room: UnsafeMutableRawBufferPointer, recordCount: Int) {
+    @unsafe @_lifetime(borrow room)
+    fileprivate init(_ room: UnsafeMutableRawBufferPointer, recordCount: Int) {
       unsafe self.room = room
       self.recordCount = recordCount
       start = PackedRecords.headByteCount(recordCount)
@@ -20,6 +21,7 @@ extension PackedRecords {
 
     /// Packs a record behind the others.
     /// - Precondition: no more records and bytes than were announced.
+    @_lifetime(self: copy self)
     public mutating func append(_ record: RawSpan) {
       trapUnless(
         unsafe packedCount < recordCount && record.byteCount <= room.count - start - end,

@@ -1,21 +1,38 @@
 internal import CLMDB
 import Foundation
 
-/// Reads within one snapshot. ``ReadTransaction`` and ``WriteTransaction`` conform; a type of yours
-/// must not, since a ``TransactionCore`` that is kept beyond its transaction is worth nothing.
+/// Reads within one snapshot. ``ReadTransaction`` and ``WriteTransaction`` conform; nothing else can,
+/// since only they have a ``TransactionToken``.
 ///
 /// Corresponds to `MDB_txn`. A transaction is lent to a synchronous closure: it cannot be kept,
 /// returned or carried over an `await`. Every lent value ends with it, which the compiler checks.
 public protocol Transaction: ~Copyable {
-  /// The C handle, for this module only.
-  var core: TransactionCore { get }
+  /// What it is, for this module only.
+  var token: TransactionToken {
+    @_lifetime(borrow self)
+    get
+  }
+}
+
+/// The C handle of a transaction and the environment it belongs to; opaque outside this module. The
+/// compiler keeps it within the transaction.
+public struct TransactionToken: ~Escapable {
+  @usableFromInline let core: TransactionCore
+
+  @inlinable
+  @_lifetime(immortal)
+  init(unbound core: TransactionCore) { self.core = core }
+}
+
+extension Transaction where Self: ~Copyable {
+  @inlinable var core: TransactionCore { token.core }
 }
 
 // The generic calls below are inlined into their callers and specialised there; each encodes its key
 // and leaves the rest to a call that knows nothing of codecs.
 
-/// The C handle of a transaction and the environment it belongs to; opaque outside this module.
-@safe public struct TransactionCore {
+/// The C handle of a transaction and the environment it belongs to.
+@safe @usableFromInline struct TransactionCore {
   let handle: OpaquePointer
   // SAFETY: who lends the transaction holds its environment; counting here would cost two atomic
   // operations for each read.
@@ -50,9 +67,17 @@ public protocol Transaction: ~Copyable {
 
 /// One snapshot, read only. See ``Environment/read(_:)``.
 public struct ReadTransaction: ~Copyable, Transaction {
-  /// The C handle, for this module only.
-  public let core: TransactionCore
+  @usableFromInline let core: TransactionCore
   @usableFromInline init(_ core: TransactionCore) { self.core = core }
+
+  /// What it is, for this module only.
+  public var token: TransactionToken {
+    @_lifetime(borrow self)
+    get {
+      // SAFETY: the token ends with the borrow of `self`, and that with the transaction.
+      unsafe _overrideLifetime(TransactionToken(unbound: core), borrowing: self)
+    }
+  }
 }
 
 extension Transaction where Self: ~Copyable {

@@ -4,8 +4,7 @@ internal import CLMDB
 ///
 /// It lives on one thread, within one synchronous closure. What it reads it sees with its own writes.
 public struct WriteTransaction: ~Copyable, Transaction {
-  /// The C handle, for this module only.
-  public let core: TransactionCore
+  @usableFromInline let core: TransactionCore
   let context: WriteContext
   /// The cursors that stores go through, of the first tables that got more than one.
   private var cursors = InlineArray<4, StoreCursor>(repeating: StoreCursor())
@@ -13,6 +12,15 @@ public struct WriteTransaction: ~Copyable, Transaction {
   init(_ core: TransactionCore, _ context: WriteContext) {
     self.core = core
     self.context = context
+  }
+
+  /// What it is, for this module only.
+  public var token: TransactionToken {
+    @_lifetime(borrow self)
+    get {
+      // SAFETY: the token ends with the borrow of `self`, and that with the transaction.
+      unsafe _overrideLifetime(TransactionToken(unbound: core), borrowing: self)
+    }
   }
 
   /// The largest value, in bytes; longer ones fail inside LMDB 0.9 only at commit.

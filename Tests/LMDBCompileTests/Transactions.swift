@@ -1,6 +1,17 @@
 /// Transactions: lent to one synchronous closure on one thread, and to nobody else.
 let transactions = [
   Snippet(
+    "what a transaction is, kept", error: "escapes its scope",
+    """
+      var kept: TransactionToken?  // wrong
+      var kept: UInt64?  // right
+      try environment.read { transaction in
+        kept = transaction.token  // wrong
+        kept = transaction.identifier()  // right
+      }
+      _ = kept
+    """),
+  Snippet(
     "a read transaction, kept", error: "consum",
     """
       var kept: ReadTransaction?  // wrong
