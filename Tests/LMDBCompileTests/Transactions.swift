@@ -53,9 +53,10 @@ let transactions = [
     """),
   Snippet(
     "a read transaction, made by a client", error: "'ReadTransaction' initializer is inaccessible",
+    or: "cannot convert value of type 'TransactionToken'",
     """
       try environment.read { transaction in
-        let other = ReadTransaction(transaction.core)  // wrong
+        let other = ReadTransaction(transaction.token)  // wrong
         _ = other.identifier()  // wrong
         _ = transaction.identifier()  // right
       }
