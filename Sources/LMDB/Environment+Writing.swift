@@ -51,7 +51,10 @@ extension Environment {
   ///
   /// A write that comes alone runs on the calling thread. One that comes while another runs shares
   /// the next commit with all that wait, as with the `async` form; its closure may then run on the
-  /// thread of another of them.
+  /// thread of another of them, so it must not take a lock that its caller holds.
+  ///
+  /// Within a write of another environment it is allowed. Two threads that do so in opposite order
+  /// wait for each other for ever: take environments in one order.
   /// - Parameter purpose: as for the `async` form.
   /// - Parameter body: as for the `async` form, it may run more than once.
   /// - Precondition: not inside a transaction of this environment on the same thread: LMDB would

@@ -120,6 +120,43 @@ struct MultiTableTests {
     #expect(none == 0)
   }
 
+  @Test("begins at a value, and deletes the pairs that a closure picks", arguments: [1, 2, 700])
+  func picksPairs(step: UInt16) throws {
+    let table = try environment.multiTable("t", key: UInt8Codec.self, value: UInt16Codec.self)
+    try environment.write { transaction in
+      for key in UInt8(1)...3 {
+        for value in UInt16(0)..<(key == 2 ? 1 : 1_500) {
+          try transaction.insert(value * 2, for: key, in: table)
+        }
+      }
+    }
+    func values(_ key: UInt8, from first: UInt16, limit: Int = .max) throws -> [UInt16] {
+      try environment.read { transaction in
+        var found: [UInt16] = []
+        try transaction.scanValues(of: key, from: first, in: table, limit: limit) { value in
+          found.append(try UInt16Codec.decode(value))
+          return .next
+        }
+        return found
+      }
+    }
+    #expect(try values(1, from: 2_991) == [2_992, 2_994, 2_996, 2_998])
+    #expect(try values(1, from: 2_999) == [])
+    #expect(try values(1, from: 0, limit: 2) == [0, 2])
+    #expect(try values(2, from: 0) == [0])
+    #expect(try values(2, from: 1) == [])
+    #expect(try values(9, from: 0) == [])
+    let count = try environment.write { transaction in
+      try transaction.deleteAll(in: table, .from(2)) { _, value in
+        try UInt16Codec.decode(value) / 2 % step == 0
+      }
+    }
+    let left = try (UInt8(1)...3).map { try values($0, from: 0) }
+    let wanted = (UInt16(0)..<1_500).filter { $0 % step != 0 }.map { $0 * 2 }
+    #expect(left == [(UInt16(0)..<1_500).map { $0 * 2 }, [], wanted])
+    #expect(count == 1_501 - wanted.count)
+  }
+
   @Test("deletes pairs, keys and ranges of keys as a sorted model does")
   func deletes() throws {
     let table = try environment.multiTable("t", key: UInt16Codec.self, value: UInt16Codec.self)
