@@ -56,7 +56,8 @@ struct StoppingTests {
   @Test("lets a body that moves take longer than the time for one that does not")
   func steady() async throws {
     try await withHub {
-      $0.listen.bodySeconds = 1
+      // Longer than a busy machine keeps one part waiting.
+      $0.listen.bodySeconds = 8
     } _: { hub in
       let alice = try TestClient(hub)
       let epoch = try await alice.session().epoch
@@ -73,8 +74,11 @@ struct StoppingTests {
       let clock = ContinuousClock()
       let began = clock.now
       for number in 0..<40 {
-        // 3 seconds in all: the hub looks once a second.
-        while clock.now < began + .milliseconds(75 * number) { _ = try await alice.session() }
+        // 12 seconds in all: the hub looks once a second.
+        while clock.now < began + .milliseconds(300 * number) {
+          _ = try await alice.session()
+          try await Task.sleep(for: .milliseconds(50))
+        }
         connection.send(push.dropFirst(10_100 * number).prefix(10_100))
       }
       #expect(try await blocking { try connection.receive().status } == 200)
