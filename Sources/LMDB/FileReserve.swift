@@ -10,6 +10,14 @@ import Foundation
 struct FileReserve {
   /// The file has its place on the disk up to here; nil before it was asked.
   var end: Int?
+  /// How much was used at the last write's beginning; nil before the first.
+  var usedByteCount: Int?
+
+  /// A write that adds more than this is one of a load: it would overwrite the zeros at once.
+  static let loadByteCount = 64 << 10
+  /// With so much free on the disk a load goes on without the reserve. The next small write makes it
+  /// up, and so does each write once less is free.
+  static let plentyByteCount: UInt64 = 1 << 30
 
   static let byteCountMin = 128 << 10
 
@@ -28,6 +36,8 @@ extension Environment {
     let used = numbers().usedByteCount
     let wanted = FileReserve.byteCount(
       used: used, maximum: configuration.fileReserveByteCountMax)
+    let growth = used - (fileReserve.usedByteCount ?? used)
+    fileReserve.usedByteCount = used
     var descriptor: Int32 = -1
     if let end = fileReserve.end, end - used >= wanted { return }
     guard unsafe mdb_env_get_fd(handle, &descriptor) == 0 else { return }
@@ -35,12 +45,19 @@ extension Environment {
     guard let byteCount = FileNumbers(descriptor: descriptor)?.byteCount else { return }
     fileReserve.end = byteCount
     guard byteCount - used < wanted else { return }
+    if purpose == .storing, growth > FileReserve.loadByteCount, hasPlenty(descriptor) { return }
     let result = Self.fill(descriptor, from: max(used, byteCount), to: used + 2 * wanted)
     fileReserve.end = max(result.end, byteCount)
     guard result.error != 0, purpose == .storing, result.end - used < wanted else { return }
     throw LMDBError.from(
       result.error, operation: "pwrite", path: path,
       detail: "\(max(result.end, byteCount) - used) bytes are left for draining writes")
+  }
+
+  private func hasPlenty(_ descriptor: Int32) -> Bool {
+    var numbers = statvfs()
+    return unsafe fstatvfs(descriptor, &numbers) == 0
+      && UInt64(numbers.f_bavail) * UInt64(numbers.f_frsize) > FileReserve.plentyByteCount
   }
 
   private var reservesFile: Bool {
