@@ -64,8 +64,8 @@ extension Environment {
     /// write on, and twice that at once, so that the file is longer than its data by as much. It
     /// spares small durable commits lengthening the file, and lets ``WritePurpose/draining`` writes
     /// go through on a full disk: other writes are refused with `diskFull` as soon as it cannot be
-    /// made up. While more than 1 GiB is free, writes that add more than 64 KiB each go on without
-    /// it, and smaller ones that follow make it up. The last write before the disk is full, begun
+    /// made up. Writes that add more than 64 KiB each only have it set aside on the disk, where the
+    /// system can, and smaller ones that follow write it. The last write before the disk is full, begun
     /// while the reserve was whole, may use most of it; one that changes more than that at once
     /// leaves less. File systems that never overwrite in place (Btrfs, ZFS, APFS, any with snapshots)
     /// cannot promise that. Not used with `unsafeWithoutSync`.

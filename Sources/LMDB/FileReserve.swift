@@ -13,11 +13,12 @@ struct FileReserve {
   /// How much was used at the last write's beginning; nil before the first.
   var usedByteCount: Int?
 
-  /// A write that adds more than this is one of a load: it would overwrite the zeros at once.
+  /// The disk has set room aside for the file up to here, written or not.
+  var allocatedEnd = 0
+
+  /// A write that adds more than this is one of a load: it would overwrite the zeros at once. Its
+  /// reserve is set aside on the disk only, and written by the small writes that follow.
   static let loadByteCount = 64 << 10
-  /// With so much free on the disk a load goes on without the reserve. The next small write makes it
-  /// up, and so does each write once less is free.
-  static let plentyByteCount: UInt64 = 1 << 30
 
   static let byteCountMin = 128 << 10
 
@@ -45,7 +46,11 @@ extension Environment {
     guard let byteCount = FileNumbers(descriptor: descriptor)?.byteCount else { return }
     fileReserve.end = byteCount
     guard byteCount - used < wanted else { return }
-    if purpose == .storing, growth > FileReserve.loadByteCount, hasPlenty(descriptor) { return }
+    if purpose == .storing, growth > FileReserve.loadByteCount,
+      isSetAside(descriptor, used: used, wanted: wanted)
+    {
+      return
+    }
     let result = Self.fill(descriptor, from: max(used, byteCount), to: used + 2 * wanted)
     fileReserve.end = max(result.end, byteCount)
     guard result.error != 0, purpose == .storing, result.end - used < wanted else { return }
@@ -54,10 +59,17 @@ extension Environment {
       detail: "\(max(result.end, byteCount) - used) bytes are left for draining writes")
   }
 
-  private func hasPlenty(_ descriptor: Int32) -> Bool {
-    var numbers = statvfs()
-    return unsafe fstatvfs(descriptor, &numbers) == 0
-      && UInt64(numbers.f_bavail) * UInt64(numbers.f_frsize) > FileReserve.plentyByteCount
+  /// - Returns: false where the system or the file system cannot, or has no room.
+  private func isSetAside(_ descriptor: Int32, used: Int, wanted: Int) -> Bool {
+    #if os(Linux)
+      if fileReserve.allocatedEnd - used >= wanted { return true }
+      let end = used + 2 * wanted
+      guard clmdb_reserve(descriptor, Int64(end)) == 0 else { return false }
+      fileReserve.allocatedEnd = end
+      return true
+    #else
+      return false
+    #endif
   }
 
   private var reservesFile: Bool {

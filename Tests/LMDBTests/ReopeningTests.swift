@@ -51,7 +51,8 @@
         let before = try locks(path + "/lock.mdb")
         #expect(!before.isEmpty)
         older.environment = nil
-        #expect(try locks(path + "/lock.mdb") == before)
+        let after = try locks(path + "/lock.mdb")
+        #expect(after == before)
         withExtendedLifetime(environment) {}
       }
     }
