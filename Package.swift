@@ -124,6 +124,10 @@ for target in package.targets where target.type != .system {
       .enableExperimentalFeature("SuppressedAssociatedTypes"), .strictMemorySafety(),
     ]
   }
+  // Both lend the bytes of changes in place.
+  if ["ProfileStore", "ProfileSync"].contains(target.name) {
+    settings += [.enableExperimentalFeature("Lifetimes")]
+  }
   // A pass runs where its caller runs, so that an apply closure needs no `Sendable`.
   if target.name == "ProfileSync" {
     settings += [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]

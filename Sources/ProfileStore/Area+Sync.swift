@@ -207,6 +207,31 @@ extension Area {
     }
   }
 
+  /// Commits pages that the app has committed, or that a managed area takes in; all in one transaction.
+  /// - Parameters:
+  ///   - isKnownAlready: the metadata stays as it is; the running scan has no more to say of them.
+  package func commit(
+    pages: [ChangePage], epoch: UUID, lineage: [LineageEntry], progress: PassProgress,
+    position: UInt64?, policy: StorePolicy, isKnownAlready: Bool = false,
+    requiring check: @escaping @Sendable () throws -> Void
+  ) async throws {
+    var changes: [IncomingChange] = []
+    var brought: [RecordID] = []
+    for page in pages {
+      for index in 0..<page.count {
+        let change = try page.change(at: index)
+        if try isKnownAlready || page.head(at: index).flags.contains(.isOutdated) {
+          brought.append(change.record)
+        } else {
+          changes.append(change)
+        }
+      }
+    }
+    try await commit(
+      changes, epoch: epoch, lineage: lineage, progress: progress, position: position,
+      policy: policy, alsoBrought: brought, requiring: check)
+  }
+
   private func commit(
     _ change: IncomingChange, epoch: UUID, lineage: [LineageEntry], policy: StorePolicy,
     _ transaction: inout WriteTransaction
