@@ -1,5 +1,6 @@
 package import Foundation
-package import HubProtocol
+import HubProtocol
+import LMDB
 
 /// Changes of the hub that belong together, packed into one piece of memory: a page as it was pulled,
 /// or one that was staged and is read back in place through the memory map.
