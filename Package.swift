@@ -84,9 +84,16 @@ let package = Package(
     .testTarget(
       name: "HubServerTests", dependencies: ["HubServer", "HubProtocol", "LMDB", "hubd"]),
     .testTarget(name: "ProfileStoreTests", dependencies: ["ProfileStore", "LMDB", "HubProtocol"]),
+    // A hub, devices and the wire between them, for tests of what goes over it.
+    .target(
+      name: "SyncTestSupport",
+      dependencies: ["ProfileSync", "ProfileStore", "HubProtocol", "HubClient", "HubServer"],
+      path: "Tests/SyncTestSupport"),
     .testTarget(
       name: "ProfileSyncTests",
-      dependencies: ["ProfileSync", "ProfileStore", "HubProtocol", "HubClient", "HubServer"]),
+      dependencies: [
+        "SyncTestSupport", "ProfileSync", "ProfileStore", "HubProtocol", "HubClient", "HubServer",
+      ]),
     .testTarget(name: "ToolSupportTests", dependencies: ["ToolSupport"]),
     // `bench` is started as a process. It is no dependency: its malloc would be that of the tests.
     .testTarget(name: "BenchTests", dependencies: ["Measuring", "ToolSupport"]),

@@ -1,6 +1,7 @@
 import Foundation
 import HubProtocol
 import ProfileSync
+import SyncTestSupport
 import Testing
 
 /// The answers of the protocol's last table, for every call.

@@ -4,6 +4,7 @@ import HubProtocol
 import HubServer
 import ProfileStore
 import ProfileSync
+import SyncTestSupport
 import Testing
 
 /// What bad input gets: a typed error that names the thing, and nothing is lost.

@@ -3,6 +3,7 @@ import HubProtocol
 import HubServer
 import ProfileStore
 import ProfileSync
+import SyncTestSupport
 import Testing
 
 // Contract section 6: a scan from zero that is an area's first pull, or was forced by the hub.

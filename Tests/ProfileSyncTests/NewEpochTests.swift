@@ -3,6 +3,7 @@ import HubProtocol
 import HubServer
 import ProfileStore
 import ProfileSync
+import SyncTestSupport
 import Testing
 
 // Contract sections 5.5 and 6, last bullet.

@@ -2,6 +2,7 @@ import Foundation
 import HubProtocol
 import ProfileStore
 import ProfileSync
+import SyncTestSupport
 import Testing
 
 // Protocol's last table, rows 400 and 413.

@@ -3,6 +3,7 @@ import HubProtocol
 import HubServer
 import ProfileStore
 import ProfileSync
+import SyncTestSupport
 import Testing
 
 @Suite("Replay: cancelled, cut off or failing to apply")

@@ -2,6 +2,7 @@ import Foundation
 import HubProtocol
 import ProfileStore
 import ProfileSync
+import SyncTestSupport
 import Testing
 
 extension Person {

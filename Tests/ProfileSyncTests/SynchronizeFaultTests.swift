@@ -3,6 +3,7 @@ import HubProtocol
 import HubServer
 import ProfileStore
 import ProfileSync
+import SyncTestSupport
 import Testing
 
 // Contract section 8, and the protocol's last table, over a real hub that misbehaves.

@@ -3,6 +3,7 @@ import HubProtocol
 import HubServer
 import ProfileStore
 import ProfileSync
+import SyncTestSupport
 import Testing
 
 // Contract sections 2 and 5.2.

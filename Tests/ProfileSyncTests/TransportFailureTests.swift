@@ -2,6 +2,7 @@ import Foundation
 import HubProtocol
 import ProfileStore
 import ProfileSync
+import SyncTestSupport
 import Testing
 
 @Suite("Synchronize: no answer from the hub")

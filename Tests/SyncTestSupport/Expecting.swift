@@ -1,11 +1,11 @@
-import HubProtocol
-import ProfileStore
-import ProfileSync
-import Testing
+package import HubProtocol
+package import ProfileStore
+package import ProfileSync
+package import Testing
 
 /// Expects a pass to stop with this code.
 @discardableResult
-func expect(
+package func expect(
   _ code: SyncError.Code, sourceLocation: SourceLocation = #_sourceLocation,
   _ body: () async throws -> Void
 ) async -> SyncError? {
@@ -22,7 +22,7 @@ func expect(
 }
 
 /// Expects the store to refuse with this code.
-func expect(
+package func expect(
   _ code: StoreError.Code, sourceLocation: SourceLocation = #_sourceLocation,
   _ body: () async throws -> Void
 ) async {
@@ -37,10 +37,12 @@ func expect(
 }
 
 /// The failure that an app's closure throws in a test.
-struct AppFailure: Error, Equatable {}
+package struct AppFailure: Error, Equatable {
+  package init() {}
+}
 
 /// IDs with numbers, in their order.
-func ids(_ range: ClosedRange<Int>, _ prefix: String = "r") -> [RecordID] {
+package func ids(_ range: ClosedRange<Int>, _ prefix: String = "r") -> [RecordID] {
   range.map { number in
     let digits = String(number)
     return RecordID("\(prefix)\(String(repeating: "0", count: 4 - digits.count))\(digits)")

@@ -1,11 +1,11 @@
-import Foundation
+package import Foundation
 import Testing
 
 /// A directory that is removed when the test lets go of it.
-final class TemporaryDirectory: Sendable {
-  let url: URL
+package final class TemporaryDirectory: Sendable {
+  package let url: URL
 
-  init() throws {
+  package init() throws {
     url = FileManager.default.temporaryDirectory.appending(
       path: "sync-test-\(UUID().uuidString)", directoryHint: .isDirectory)
     try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)

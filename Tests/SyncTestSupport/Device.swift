@@ -1,19 +1,19 @@
-import Foundation
-import HubProtocol
-import ProfileStore
-import ProfileSync
+package import Foundation
+package import HubProtocol
+package import ProfileStore
+package import ProfileSync
 import Synchronization
 
 /// One device: a store directory, a session, a way to the hub.
-final class Device: Sendable {
-  let hub: TestHub
-  let directory: TemporaryDirectory
-  let session: AppSession
-  let wire: Wire
-  let registry: ProfileRegistry
+package final class Device: Sendable {
+  package let hub: TestHub
+  package let directory: TemporaryDirectory
+  package let session: AppSession
+  package let wire: Wire
+  package let registry: ProfileRegistry
 
   /// - Parameter directory: of a device that was there before; a new one by default.
-  init(
+  package init(
     _ hub: TestHub, keeping recordKeeping: ProfileRegistry.RecordKeeping = .area,
     in directory: TemporaryDirectory? = nil, limits: StoreLimits = StoreLimits(),
     session: AppSession = AppSession()
@@ -30,7 +30,7 @@ final class Device: Sendable {
   }
 
   /// Signs an account in and opens its area; then forgets the requests of that.
-  func signIn(_ name: String = "alice") async throws -> Person {
+  package func signIn(_ name: String = "alice") async throws -> Person {
     let token = try hub.token(for: name)
     let account = try await registry.verify(token: token, clientName: "test")
     session.signIn(account, token: token)
@@ -43,14 +43,14 @@ final class Device: Sendable {
 }
 
 /// An account on a device, with the store of its app.
-struct Person: Sendable {
-  let account: VerifiedAccount
-  let profile: Profile
-  let device: Device
-  let app: AppStore
+package struct Person: Sendable {
+  package let account: VerifiedAccount
+  package let profile: Profile
+  package let device: Device
+  package let app: AppStore
 
   /// A device of its own that has written something and sent it.
-  static func withRecords(
+  package static func withRecords(
     _ hub: TestHub, _ ids: [RecordID], _ payload: String = "first", name: String = "alice"
   ) async throws -> Person {
     let person = try await Device(hub).signIn(name)
@@ -61,24 +61,24 @@ struct Person: Sendable {
   }
 
   /// Puts the records into the outbox.
-  func write(_ ids: [RecordID], _ payload: String) async throws {
+  package func write(_ ids: [RecordID], _ payload: String) async throws {
     try await profile.enqueue(
       ids.map { .put($0, Data(payload.utf8)) }, account: account)
   }
 
-  func delete(_ ids: [RecordID]) async throws {
+  package func delete(_ ids: [RecordID]) async throws {
     try await profile.enqueue(ids.map { .delete($0) }, account: account)
   }
 
   /// Writes and sends.
-  func send(_ ids: [RecordID], _ payload: String) async throws {
+  package func send(_ ids: [RecordID], _ payload: String) async throws {
     try await write(ids, payload)
     try await profile.synchronize(account: account)
   }
 
   /// A pass of an app with a store of its own, which saves each batch.
   @discardableResult
-  func pass(
+  package func pass(
     replayFromStart: Bool = false, at position: BatchPosition? = nil
   ) async throws -> SyncReport {
     try await profile.synchronize(
@@ -88,7 +88,7 @@ struct Person: Sendable {
 
   /// A replay and all its legs.
   @discardableResult
-  func replay(at position: BatchPosition? = nil) async throws -> [SyncReport] {
+  package func replay(at position: BatchPosition? = nil) async throws -> [SyncReport] {
     var reports = [try await pass(replayFromStart: true, at: position)]
     while let continuation = reports.last?.continuation {
       reports.append(try await leg(continuation))
@@ -97,14 +97,14 @@ struct Person: Sendable {
   }
 
   /// The next leg of a replay.
-  func leg(_ continuation: ReplayContinuation) async throws -> SyncReport {
+  package func leg(_ continuation: ReplayContinuation) async throws -> SyncReport {
     try await profile.synchronize(account: account, continuing: continuation) {
       try app.save($0)
     }
   }
 
   /// What the area has of the records: text by ID.
-  func texts() throws -> [RecordID: String] {
+  package func texts() throws -> [RecordID: String] {
     Dictionary(
       uniqueKeysWithValues: try profile.records().map {
         ($0.id, String(decoding: $0.payload, as: UTF8.self))
@@ -112,7 +112,7 @@ struct Person: Sendable {
   }
 
   /// What a pass may change, read from the area itself.
-  func standing() throws -> Standing {
+  package func standing() throws -> Standing {
     let facts = try profile.area.facts()
     return Standing(
       cursor: facts.cursor, scan: facts.scan, position: facts.position,
@@ -121,25 +121,30 @@ struct Person: Sendable {
 }
 
 /// What a pass that stopped may not have changed.
-struct Standing: Hashable {
-  var cursor: Cursor?
-  var scan: ScanState?
-  var position: UInt64
-  var records: [Record]
-  var outbox: [UUID]
+package struct Standing: Hashable {
+  package var cursor: Cursor?
+  package var scan: ScanState?
+  package var position: UInt64
+  package var records: [Record]
+  package var outbox: [UUID]
 }
 
 /// The store of an app's own: rows, and the position that it saved with them.
-final class AppStore: Sendable {
-  struct Row: Hashable, Sendable {
-    var version: UInt64
-    var text: String
+package final class AppStore: Sendable {
+  package struct Row: Hashable, Sendable {
+    package var version: UInt64
+    package var text: String
+
+    package init(version: UInt64, text: String) {
+      self.version = version
+      self.text = text
+    }
   }
 
-  struct Batch: Sendable {
-    var position: BatchPosition
-    var isReplay: Bool
-    var changes: [Change]
+  package struct Batch: Sendable {
+    package var position: BatchPosition
+    package var isReplay: Bool
+    package var changes: [Change]
   }
 
   private struct Content: Sendable {
@@ -151,18 +156,18 @@ final class AppStore: Sendable {
 
   private let content: Mutex<Content>
 
-  init(owner: Data) { content = Mutex(Content(owner: owner)) }
+  package init(owner: Data) { content = Mutex(Content(owner: owner)) }
 
-  var rows: [RecordID: Row] { content.withLock(\.rows) }
-  var position: BatchPosition { content.withLock(\.position) }
+  package var rows: [RecordID: Row] { content.withLock(\.rows) }
+  package var position: BatchPosition { content.withLock(\.position) }
   /// The batches that were saved.
-  var batches: [Batch] { content.withLock(\.batches) }
+  package var batches: [Batch] { content.withLock(\.batches) }
   /// All changes that were saved, in order.
-  var changes: [Change] { batches.flatMap(\.changes) }
-  var texts: [RecordID: String] { rows.mapValues(\.text) }
+  package var changes: [Change] { batches.flatMap(\.changes) }
+  package var texts: [RecordID: String] { rows.mapValues(\.text) }
 
   /// Saves a batch in "one transaction".
-  func save(_ batch: borrowing ChangeBatch) throws {
+  package func save(_ batch: borrowing ChangeBatch) throws {
     let owner = content.withLock(\.owner)
     let saved = Batch(
       position: batch.position, isReplay: batch.isReplay,
@@ -179,7 +184,7 @@ final class AppStore: Sendable {
   }
 
   /// The rows and the position of an earlier time: a file that was restored from a backup.
-  func restore(rows: [RecordID: Row], position: BatchPosition) {
+  package func restore(rows: [RecordID: Row], position: BatchPosition) {
     content.withLock { content in
       content.rows = rows
       content.position = position
@@ -187,5 +192,5 @@ final class AppStore: Sendable {
     }
   }
 
-  func forgetBatches() { content.withLock { $0.batches = [] } }
+  package func forgetBatches() { content.withLock { $0.batches = [] } }
 }

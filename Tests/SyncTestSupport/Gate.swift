@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Holds tasks until it is opened; once open it stays open.
-final class Gate: Sendable {
+package final class Gate: Sendable {
   private struct State {
     var isOpen = false
     var waiting: [CheckedContinuation<Void, Never>] = []
@@ -9,7 +9,9 @@ final class Gate: Sendable {
 
   private let state = Mutex(State())
 
-  func open() {
+  package init() {}
+
+  package func open() {
     let waiting = state.withLock { state in
       state.isOpen = true
       defer { state.waiting = [] }
@@ -18,7 +20,7 @@ final class Gate: Sendable {
     for continuation in waiting { continuation.resume() }
   }
 
-  func wait() async {
+  package func wait() async {
     await withCheckedContinuation { continuation in
       let isOpen = state.withLock { state in
         if !state.isOpen { state.waiting.append(continuation) }
@@ -30,14 +32,16 @@ final class Gate: Sendable {
 }
 
 /// What tasks have noted, in the order in which they did.
-final class Log<Entry: Sendable>: Sendable {
+package final class Log<Entry: Sendable>: Sendable {
   private let content = Mutex<[Entry]>([])
 
-  var entries: [Entry] { content.withLock { $0 } }
+  package init() {}
+
+  package var entries: [Entry] { content.withLock { $0 } }
 
   /// - Returns: how many there are now.
   @discardableResult
-  func add(_ entry: Entry) -> Int {
+  package func add(_ entry: Entry) -> Int {
     content.withLock { content in
       content.append(entry)
       return content.count

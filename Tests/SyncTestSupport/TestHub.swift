@@ -1,20 +1,20 @@
-import Foundation
-import HubClient
-import HubProtocol
-import HubServer
-import ProfileStore
+package import Foundation
+package import HubClient
+package import HubProtocol
+package import HubServer
+package import ProfileStore
 import Synchronization
 import Testing
 
 /// A key that all tests share: nothing depends on which it is.
-let testKey: SigningKey = {
+package let testKey: SigningKey = {
   do { return try SigningKey.generate(.hs256) } catch {
     fatalError("no key for the tests: \(error)")
   }
 }()
 
 /// A real hub over real sockets, in this process, with faults on demand.
-final class TestHub: Sendable {
+package final class TestHub: Sendable {
   private struct Running: Sendable {
     var configuration: HubConfiguration
     var server: HubServer
@@ -38,7 +38,7 @@ final class TestHub: Sendable {
 
   /// Runs a hub for a test and stops it, whatever the test does; then looks whether the areas that
   /// were in use are sound.
-  static func run(
+  package static func run(
     _ limits: HubLimits = HubLimits(), isolation: isolated (any Actor)? = #isolation,
     _ body: (TestHub) async throws -> Void
   ) async throws {
@@ -74,25 +74,25 @@ final class TestHub: Sendable {
   }
 
   /// The area is looked at when the test ends, and its directory stays until then.
-  func watch(_ area: Area, in directory: TemporaryDirectory) {
+  package func watch(_ area: Area, in directory: TemporaryDirectory) {
     watched.withLock { $0.append((area, directory)) }
   }
 
-  var server: HubServer { running.withLock(\.server) }
-  var connection: HubConnection { running.withLock(\.connection) }
-  var id: UUID { server.hubID }
+  package var server: HubServer { running.withLock(\.server) }
+  package var connection: HubConnection { running.withLock(\.connection) }
+  package var id: UUID { server.hubID }
 
-  func stop() async throws {
+  package func stop() async throws {
     connection.close()
     try await server.stop()
   }
 
-  func token(for account: String) throws -> String {
+  package func token(for account: String) throws -> String {
     try server.token(for: AccountID(account))
   }
 
   /// Everything that this account's requests carried, one file after the other.
-  func captured(of account: String) throws -> [String] {
+  package func captured(of account: String) throws -> [String] {
     let own = try FileManager.default.contentsOfDirectory(
       at: captureDirectory, includingPropertiesForKeys: nil)
     for directory in own {
@@ -118,7 +118,7 @@ final class TestHub: Sendable {
   private var copy: URL { directory.url.appending(path: "copy", directoryHint: .isDirectory) }
 
   /// Puts a copy of the data aside, as an operator's backup.
-  func backUp() async throws {
+  package func backUp() async throws {
     try await stop()
     try FileManager.default.copyItem(at: dataDirectory, to: copy)
     try await startAgain()
@@ -126,7 +126,7 @@ final class TestHub: Sendable {
 
   /// Puts the LMDB files of the backup back: what happened since is lost, and every account gets a
   /// new epoch.
-  func restore() async throws {
+  package func restore() async throws {
     try await stop()
     for file in try FileManager.default.subpathsOfDirectory(atPath: copy.path)
     where file.hasSuffix("data.mdb") {
@@ -138,7 +138,7 @@ final class TestHub: Sendable {
   }
 
   /// Starts it again with other limits.
-  func restart(_ limits: HubLimits) async throws {
+  package func restart(_ limits: HubLimits) async throws {
     try await stop()
     try await startAgain { $0.limits = limits }
   }

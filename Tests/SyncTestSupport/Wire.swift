@@ -1,19 +1,19 @@
-import Foundation
+package import Foundation
 import HubClient
-import HubProtocol
-import ProfileSync
+package import HubProtocol
+package import ProfileSync
 import Synchronization
 import Testing
 
 /// The way to the test's hub, on which something can happen: a fault asked for, an answer changed or
 /// given by the test, a gate to wait at.
-final class Wire: HubTransport {
+package final class Wire: HubTransport {
   /// What happens on the way there; an answer ends it there. Counted from 1.
-  typealias Before =
+  package typealias Before =
     @Sendable (_ number: Int, _ request: inout HubRequest) async throws(TransportError)
     -> HubResponse?
   /// What happens on the way back.
-  typealias After =
+  package typealias After =
     @Sendable (_ number: Int, _ request: HubRequest, _ response: inout HubResponse)
     async throws(TransportError) -> Void
 
@@ -26,9 +26,9 @@ final class Wire: HubTransport {
   private let hub: TestHub
   private let state = Mutex(State())
 
-  init(_ hub: TestHub) { self.hub = hub }
+  package init(_ hub: TestHub) { self.hub = hub }
 
-  func send(_ request: HubRequest) async throws(TransportError) -> HubResponse {
+  package func send(_ request: HubRequest) async throws(TransportError) -> HubResponse {
     let (number, before, after) = state.withLock { state in
       state.requests.append(request)
       return (state.requests.count, state.before, state.after)
@@ -41,19 +41,19 @@ final class Wire: HubTransport {
   }
 
   /// What was sent since the last ``clear()``.
-  var requests: [HubRequest] { state.withLock(\.requests) }
+  package var requests: [HubRequest] { state.withLock(\.requests) }
 
   /// The calls among them, as method and path.
-  var calls: [Call] { requests.compactMap(\.call) }
+  package var calls: [Call] { requests.compactMap(\.call) }
 
   /// Forgets what was sent, and lets everything through as it is.
-  func clear() { state.withLock { $0 = State() } }
+  package func clear() { state.withLock { $0 = State() } }
 
-  func before(_ happens: @escaping Before) { state.withLock { $0.before = happens } }
-  func after(_ happens: @escaping After) { state.withLock { $0.after = happens } }
+  package func before(_ happens: @escaping Before) { state.withLock { $0.before = happens } }
+  package func after(_ happens: @escaping After) { state.withLock { $0.after = happens } }
 
   /// Asks the hub to misbehave at every such call.
-  func ask(for fault: String, at call: Call? = nil) {
+  package func ask(for fault: String, at call: Call? = nil) {
     before { _, request throws(TransportError) in
       if call == nil || request.call == call {
         request.headers.append(HeaderField(HubHeader.fault, fault))
@@ -64,7 +64,7 @@ final class Wire: HubTransport {
 }
 
 /// The calls of the protocol, as a test tells them apart.
-enum Call: String, Sendable, CaseIterable {
+package enum Call: String, Sendable, CaseIterable {
   case session
   case clients
   case changes
@@ -73,18 +73,18 @@ enum Call: String, Sendable, CaseIterable {
 }
 
 extension HubRequest {
-  var call: Call? {
+  package var call: Call? {
     let path = target.prefix { $0 != "?" }
     return path.split(separator: "/").dropFirst().first.flatMap { Call(rawValue: String($0)) }
   }
 
   /// The value of a query parameter.
-  func query(_ name: String) -> String? {
+  package func query(_ name: String) -> String? {
     URLComponents(string: target)?.queryItems?.first { $0.name == name }?.value
   }
 
   /// A push's content.
-  var push: PushRequest? {
+  package var push: PushRequest? {
     get throws {
       guard call == .mutations, let body else { return nil }
       return try PushRequest(decoding: body, as: .cbor)
@@ -94,7 +94,7 @@ extension HubRequest {
 
 extension HubResponse {
   /// Changes the body of an answer that the hub has given.
-  mutating func change<Message: HubMessage>(
+  package mutating func change<Message: HubMessage>(
     _ type: Message.Type, _ change: (inout Message) -> Void
   ) {
     guard status == 200 else { return }
@@ -106,7 +106,7 @@ extension HubResponse {
   }
 
   /// An answer of the test's own making.
-  static func made(
+  package static func made(
     _ status: Int, hub: UUID? = nil, account: String? = nil, code: HubCode? = nil,
     retryAfter: String? = nil, body: Data? = nil, contentType: String? = nil
   ) -> HubResponse {
