@@ -1,7 +1,7 @@
 package import Foundation
 import HubProtocol
 package import LMDB
-import Synchronization
+package import Synchronization
 
 /// One LMDB environment with the data of one account, or of nobody yet.
 ///
@@ -17,6 +17,8 @@ package final class Area: Sendable {
   /// Held shared while this process has the area open, so that nobody removes its files.
   private let holder: Mutex<FileLock?>
   package let passes: PassQueue
+  /// For crash tests; see ``CommitStep``.
+  package let onCommit = Mutex<(@Sendable (CommitStep) throws -> Void)?>(nil)
 
   private init(
     id: AreaID, directory: String, environment: Environment, tables: AreaTables,
@@ -168,10 +170,15 @@ package final class Area: Sendable {
     _ body: @escaping @Sendable (inout WriteTransaction) throws -> R
   ) async throws -> R {
     do {
-      return try await environment.writeIgnoringCancellation(for: purpose) { [self] transaction in
+      let result = try await environment.writeIgnoringCancellation(for: purpose) {
+        [self] transaction in
         try requireNotErased(transaction)
-        return try body(&transaction)
+        let result = try body(&transaction)
+        try onCommit.withLock { $0 }?(.commits)
+        return result
       }
+      try onCommit.withLock { $0 }?(.committed)
+      return result
     } catch {
       throw Self.translated(error)
     }
