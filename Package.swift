@@ -94,6 +94,17 @@ let package = Package(
       dependencies: [
         "SyncTestSupport", "ProfileSync", "ProfileStore", "HubProtocol", "HubClient", "HubServer",
       ]),
+    // One test for each fault that people met elsewhere, and the process that they start and kill.
+    .executableTarget(
+      name: "case-child",
+      dependencies: ["ProfileSync", "ProfileStore", "HubProtocol", "HubClient"],
+      path: "Tests/CaseChild"),
+    .testTarget(
+      name: "CaseTests",
+      dependencies: [
+        "SyncTestSupport", "ProfileSync", "ProfileStore", "HubProtocol", "HubClient", "HubServer",
+        "LMDB", "case-child",
+      ]),
     .testTarget(name: "ToolSupportTests", dependencies: ["ToolSupport"]),
     // `bench` is started as a process. It is no dependency: its malloc would be that of the tests.
     .testTarget(name: "BenchTests", dependencies: ["Measuring", "ToolSupport"]),

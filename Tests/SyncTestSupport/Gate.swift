@@ -11,6 +11,8 @@ package final class Gate: Sendable {
 
   package init() {}
 
+  package var isOpen: Bool { state.withLock(\.isOpen) }
+
   package func open() {
     let waiting = state.withLock { state in
       state.isOpen = true
