@@ -47,19 +47,22 @@ extension Area {
     }
   }
 
-  /// Gives a parked mutation up; its followers go on.
+  /// Gives a parked or held mutation up; its followers go on.
   ///
   /// Where the area keeps records and knows the hub's version, that one is put in place at once. Else
   /// the mutation waits as `discarding` until a pass has handed the hub's version to the app.
   func discard(
     _ mutation: UUID, keepsRecords: Bool, _ transaction: inout WriteTransaction
   ) throws {
-    var entry = try parkedEntry(mutation, transaction)
+    // A held one may be given up, too; it may not be retried, since its UUID may be known to the hub.
+    let held = try heldEntry(mutation, transaction)
+    var entry = try held ?? parkedEntry(mutation, transaction)
     if keepsRecords, entry.parked?.current?.isPayloadOmitted != true {
       try finishDiscard(entry, keepsRecords: true, &transaction)
     } else {
-      entry.parked?.reason = .discarding
-      try update(entry, wasParked: true, &transaction)
+      entry.parked = Parked(
+        reason: .discarding, code: entry.parked?.code, current: entry.parked?.current)
+      try update(entry, wasParked: held == nil, &transaction)
     }
   }
 

@@ -11,7 +11,8 @@ package enum Settlement: Sendable, Hashable {
 }
 
 extension Area {
-  /// The next mutations to send, in order: not the parked ones, nor later ones of their records.
+  /// The next mutations to send, in order: not the parked and held ones, nor later ones of their
+  /// records.
   /// - Parameters:
   ///   - order: only what lies behind it.
   ///   - byteCountMax: payload and ID bytes in all; a single larger one comes alone.
@@ -19,18 +20,17 @@ extension Area {
   package func batch<T: Transaction & ~Copyable>(
     after order: UInt64, countMax: Int, byteCountMax: Int, _ transaction: borrowing T
   ) throws -> [OutboxEntry] {
-    guard let owner = try tables.owner(transaction) else {
-      throw StoreError(.notBound, "an unowned area sends nothing: bind it first")
-    }
-    let unownedThrough = try tables.number(.unownedThrough, transaction)
-    // Whether a parked mutation of the record lies before the one in hand.
+    let stamps = try stamps(transaction)
+    // Whether a parked or held mutation of the record lies before the one in hand.
     var blocked: [RecordID: Bool] = [:]
+    let trouble = try pushTrouble(transaction)
+    for one in trouble.held where one.order <= order { blocked[one.record] = true }
     let hasParkedBefore = try order > 0 && tables.totals(transaction).parked > 0
     var entries: [OutboxEntry] = []
     var byteCount = 0
     try transaction.scan(tables.outbox, order > 0 ? .after(order) : .all) { key, bytes in
       let entry = try OutboxEntry(order: UInt64Codec.decode(key), bytes: bytes)
-      if entry.parked != nil {
+      if entry.parked != nil || (!trouble.isEmpty && trouble.held(entry.mutation) != nil) {
         blocked[entry.record] = true
         return .next
       }
@@ -38,9 +38,7 @@ extension Area {
         blocked[entry.record] = try hasParked(entry.record, through: order, transaction)
       }
       if blocked[entry.record] == true { return .next }
-      // Entries of the signed-out person carry no stamp; binding has stamped them by their place.
-      let stamp = entry.stamp ?? (entry.order <= unownedThrough ? owner : nil)
-      guard stamp == owner else { throw StoreError.foreignStamp }
+      try stamps.require(entry)
       let size = entry.payloadByteCount + entry.record.bytes.count + 256
       guard entries.isEmpty || byteCount + size <= byteCountMax else { return .stop }
       byteCount += size
@@ -50,7 +48,7 @@ extension Area {
     return entries
   }
 
-  private func hasParked<T: Transaction & ~Copyable>(
+  func hasParked<T: Transaction & ~Copyable>(
     _ record: RecordID, through last: UInt64, _ transaction: borrowing T
   ) throws -> Bool {
     for order in try orders(of: record, transaction) where order <= last {
@@ -97,6 +95,7 @@ extension Area {
           }
         }
       }
+      try forgetTrouble(&transaction)
       try trimAcknowledged(now: policy.now(), limits: policy.limits, &transaction)
       try raiseHighWater(Cursor(epoch: epoch, sequence: highWater), &transaction)
     }

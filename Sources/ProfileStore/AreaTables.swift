@@ -112,6 +112,8 @@ enum AreaKey: String {
   case erasedAtHub
   /// When the last pass ended, and how.
   case lastPass
+  /// ``PushTrouble``; absent: the hub has failed on nothing.
+  case pushTrouble
 }
 
 /// A record ID's bytes.

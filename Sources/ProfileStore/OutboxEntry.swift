@@ -73,6 +73,8 @@ public struct OutboxEntry: Sendable, Hashable {
   public internal(set) var enqueuedAt: Date
   /// Why it is parked; nil: it is pending.
   public internal(set) var parked: Parked?
+  /// The hub fails on this one; nil: it is not held. Stored apart, see ``PushTrouble``.
+  public package(set) var held: Held?
   /// The payload of a put.
   public internal(set) var payload: Data?
 
@@ -124,6 +126,7 @@ extension OutboxEntry {
     firstSent = try reader.readOptional { (reader) throws(StoreError) in try reader.readUInt64() }
     enqueuedAt = try reader.readTime()
     parked = try reader.readOptional { (reader) throws(StoreError) in try reader.readParked() }
+    held = nil
     payload = try reader.readFlag() ? reader.readLast() : nil
     try reader.requireEnd()
     guard (payload != nil) == (kind == .put) else { throw reader.damaged }

@@ -32,7 +32,7 @@ extension Profile {
     return newID
   }
 
-  /// Gives a parked mutation up; its followers go on, and the device shows the hub's version.
+  /// Gives a parked or held mutation up; its followers go on, and the device shows the hub's version.
   ///
   /// Where the app keeps its records itself, the hub's version is handed to the next pass's
   /// `applyChanges`, and the mutation goes only after that closure returned.

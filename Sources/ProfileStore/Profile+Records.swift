@@ -109,9 +109,11 @@ extension Profile {
     var entries: [OutboxEntry] = []
     try area.read { transaction in
       try requireReadable(transaction)
+      let trouble = try area.pushTrouble(transaction)
       try transaction.scan(area.tables.outbox) { key, bytes in
         guard entries.count < limit else { return .stop }
-        let entry = try OutboxEntry(order: UInt64Codec.decode(key), bytes: bytes)
+        var entry = try OutboxEntry(order: UInt64Codec.decode(key), bytes: bytes)
+        entry.held = trouble.held(entry.mutation)
         if isWanted(entry) { entries.append(entry) }
         return .next
       }

@@ -12,6 +12,8 @@ package enum AnswerAction: Hashable, Sendable {
   case networkTrouble(retryAfter: Duration?)
   /// 429 and 5xx: nothing is known of the request.
   case backOff(retryAfter: Duration?)
+  /// A 500 of the hub itself to a push, for the owner: it may fail on one of the mutations.
+  case failed(retryAfter: Duration?)
   /// A 413: a smaller batch. A single one is parked only if the hub itself said it.
   case halve(isFromHub: Bool)
   /// 400 on a push: find the one. It is parked only if the problem names it.
@@ -30,7 +32,8 @@ package enum AnswerAction: Hashable, Sendable {
   /// What the answer asked to wait.
   var retryAfter: Duration? {
     switch self {
-    case .networkTrouble(let retryAfter), .backOff(let retryAfter): retryAfter
+    case .networkTrouble(let retryAfter), .backOff(let retryAfter), .failed(let retryAfter):
+      retryAfter
     default: nil
     }
   }

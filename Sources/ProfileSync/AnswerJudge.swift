@@ -75,7 +75,9 @@ package enum AnswerJudge {
     case .tooLarge: call == .push ? .halve(isFromHub: isOwners) : .stop(code)
     case .badMutation: call == .push ? .bisect(namesMutation: isOwners) : .stop(code)
     case .badRequest: call == .push ? .bisect(namesMutation: false) : .stop(code)
-    case .rateLimited, .unavailable, .internal: trouble
+    case .internal:
+      call == .push && isOwners ? .failed(retryAfter: trouble.retryAfter) : trouble
+    case .rateLimited, .unavailable: trouble
     case .accountDisabled, .clientBoundElsewhere, .accountMissing, .badCursor, .notFound,
       .methodNotAllowed, .uriTooLong, .unsupportedMediaType, .headersTooLarge:
       .stop(code)

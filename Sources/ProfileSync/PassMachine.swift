@@ -164,7 +164,7 @@ package struct PassMachine: Sendable {
     case .stopForSecurity: return .stop(.accountMismatch)
     case .epochChanged: return .stop(.epochChanged)
     case .networkTrouble: return .stop(.badAnswer)
-    case .backOff: return .stop(.hubUnavailable)
+    case .backOff, .failed: return .stop(.hubUnavailable)
     // The push itself halves and bisects; what it cannot resolve ends here.
     case .halve(isFromHub: false): return .stop(.hubUnavailable)
     case .halve(isFromHub: true), .bisect: return .stop(.refused)

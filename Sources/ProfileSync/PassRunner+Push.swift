@@ -3,43 +3,71 @@ import HubProtocol
 import ProfileStore
 
 extension PassRunner {
-  /// Sends what waits in the outbox when the step begins, in order.
+  /// Sends what waits in the outbox when the step begins, in order, as a ``PushMachine`` says.
   func push() async throws {
     guard let hub else { throw SyncError.stateLost }
-    var plan = PushPlan(limits: hub.limits)
-    let through = try area.lastOrder()
-    let total = try UInt64(area.read { try area.pendingSummary($0) }.count)
-    var after: UInt64 = 0
-    var deferred: Set<RecordID> = []
-    while true {
-      let raw = try area.read { transaction in
-        try area.batch(
-          after: after, countMax: plan.countMax, byteCountMax: plan.byteCountMax, transaction)
-      }
-      guard let first = raw.first, let last = raw.last, first.order <= through else { return }
-      // What waits behind a deferred mutation of its record waits with it.
-      let entries = raw.filter { $0.order <= through && !deferred.contains($0.record) }
-      guard !entries.isEmpty else {
-        after = last.order
-        continue
-      }
+    var machine = PushMachine(limits: hub.limits, through: try area.lastOrder())
+    var work = PushWork(total: try UInt64(area.read { try area.pendingSummary($0) }.count))
+    while machine.order != .finished {
+      if case .giveUp(let action) = machine.order { throw work.refusal ?? Refused(action: action) }
+      let event: PushMachine.Event
       do {
-        let answer = try await send(entries, hub)
-        deferred.formUnion(try await settle(entries, answer))
-        after = last.order
-        plan.accepted()
-        show(.sending, UInt64(report.sent), of: max(total, UInt64(report.sent)))
+        event = try await perform(machine.order, &work, hub)
       } catch let refused as Refused {
-        switch plan.refused(refused.action, count: entries.count) {
-        case .again: continue
-        case .giveUp: throw refused
-        case .parkIfEmptyPushIsAccepted(let reason):
-          _ = try await send([], hub)
-          try await park(entries[0], reason, refused.hubCode, hub)
-          after = entries[0].order
-          plan.accepted()
-        }
+        work.refusal = refused
+        event = .refused(refused.action)
       }
+      _ = machine.handle(event)
+    }
+  }
+
+  /// What a push has in hand.
+  private struct PushWork {
+    let total: UInt64
+    /// What was read last.
+    var read: [OutboxEntry] = []
+    /// What was sent last, and the verdicts on it.
+    var sent: [OutboxEntry] = []
+    var answer: PushAnswer?
+    var refusal: Refused?
+  }
+
+  private func perform(
+    _ order: PushMachine.Action, _ work: inout PushWork, _ hub: SessionAnswer
+  ) async throws -> PushMachine.Event {
+    switch order {
+    case .read(let after, let countMax, let byteCountMax):
+      work.read = try area.read {
+        try area.batch(after: after, countMax: countMax, byteCountMax: byteCountMax, $0)
+      }
+      return .read(work.read.map(PushItem.init))
+    case .readHeld:
+      work.read = try area.heldMutations(dueAt: policy.now())
+      return .read(work.read.map(PushItem.init))
+    case .send(let items):
+      let orders = Set(items.map(\.order))
+      work.sent = work.read.filter { orders.contains($0.order) }
+      let answer = try await send(work.sent, hub)
+      work.answer = answer
+      return .verdicts(answer.results.map(\.status))
+    case .sendNothing:
+      return .verdicts(try await send([], hub).results.map(\.status))
+    case .settle:
+      guard let answer = work.answer else { throw SyncError.stateLost }
+      try await settle(work.sent, answer)
+      show(.sending, UInt64(report.sent), of: max(work.total, UInt64(report.sent)))
+      return .done
+    case .countFailure(let first):
+      return .counted(try await area.noteFailing(first.mutation))
+    case .park(let item, let reason):
+      try await park(item.mutation, reason, work.refusal?.hubCode, hub)
+      return .done
+    case .hold(let item):
+      let hasRoom = try await area.hold(
+        item.mutation, now: policy.now(), chance: Double.random(in: 0..<1))
+      if hasRoom { report.held += 1 }
+      return .held(hasRoom: hasRoom)
+    case .giveUp, .finished: throw SyncError.stateLost
     }
   }
 
@@ -73,17 +101,9 @@ extension PassRunner {
   }
 
   /// Settles a batch in one transaction.
-  /// - Returns: the records of which a mutation was deferred.
-  private func settle(
-    _ entries: [OutboxEntry], _ answer: PushAnswer
-  ) async throws -> Set<RecordID> {
-    var settlements: [(mutation: UUID, settlement: Settlement)] = []
-    var deferred: Set<RecordID> = []
-    for (entry, result) in zip(entries, answer.results) {
-      switch PushPlan.settlement(of: result) {
-      case let settlement?: settlements.append((entry.mutation, settlement))
-      case nil: deferred.insert(entry.record)
-      }
+  private func settle(_ entries: [OutboxEntry], _ answer: PushAnswer) async throws {
+    let settlements = zip(entries, answer.results).compactMap { entry, result in
+      PushPlan.settlement(of: result).map { (mutation: entry.mutation, settlement: $0) }
     }
     try await area.settle(
       settlements, epoch: answer.epoch, highWater: answer.highWater, policy: policy)
@@ -94,15 +114,20 @@ extension PassRunner {
     }
     report.parked += parked
     report.acknowledged += settlements.count - parked
-    return deferred
   }
 
   private func park(
-    _ entry: OutboxEntry, _ reason: Parked.Reason, _ code: String?, _ hub: SessionAnswer
+    _ mutation: UUID, _ reason: Parked.Reason, _ code: String?, _ hub: SessionAnswer
   ) async throws {
     try await area.settle(
-      [(entry.mutation, .parked(Parked(reason: reason, code: code)))], epoch: hub.epoch,
+      [(mutation, .parked(Parked(reason: reason, code: code)))], epoch: hub.epoch,
       highWater: hub.highWater, policy: policy)
     report.parked += 1
+  }
+}
+
+extension PushItem {
+  init(_ entry: OutboxEntry) {
+    self.init(mutation: entry.mutation, order: entry.order, record: entry.record)
   }
 }

@@ -3,7 +3,7 @@ package import HubProtocol
 package import ProfileStore
 
 /// How large the next batch is, and what becomes of one that the hub does not take. A value.
-package struct PushPlan: Sendable {
+package struct PushPlan: Hashable, Sendable {
   /// What to do after an answer that is not for use.
   package enum Decision: Hashable, Sendable {
     /// Send again with the smaller limit.
@@ -44,9 +44,12 @@ package struct PushPlan: Sendable {
       }
     default: return .giveUp
     }
-    countMax = max(1, count / 2)
+    halve(count)
     return .again
   }
+
+  /// The next batch is half as large as one of `count`.
+  package mutating func halve(_ count: Int) { countMax = max(1, count / 2) }
 
   /// What one verdict means for its mutation; nil: it stays and is sent in a later pass.
   /// - Precondition: ``PushCheck`` has let the answer through.

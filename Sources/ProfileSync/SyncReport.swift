@@ -11,6 +11,8 @@ public struct SyncReport: Sendable {
   public internal(set) var parked = 0
   /// Mutations that the hub wants later.
   public internal(set) var deferred = 0
+  /// Mutations that are held, newly or again: the hub fails on them and takes others.
+  public internal(set) var held = 0
   /// Pages that were pulled.
   public internal(set) var pages = 0
   /// Changes that were applied.

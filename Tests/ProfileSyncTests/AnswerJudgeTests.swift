@@ -82,7 +82,8 @@ struct AnswerJudgeTests {
     case .unsupportedMediaType: (415, { _ in .stop(code) })
     case .rateLimited: (429, { _ in .backOff(retryAfter: nil) })
     case .headersTooLarge: (431, { _ in .stop(code) })
-    case .internal: (500, { _ in .backOff(retryAfter: nil) })
+    case .internal:
+      (500, { $0 == .push ? .failed(retryAfter: nil) : .backOff(retryAfter: nil) })
     case .unavailable: (503, { _ in .backOff(retryAfter: nil) })
     // Verdicts on single mutations.
     case .blockedBy, .busy, .mutationReused, .badBase: nil

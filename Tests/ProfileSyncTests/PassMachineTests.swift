@@ -339,6 +339,7 @@ struct PassRefusalTests {
       (.stopForSecurity, .accountMismatch), (.epochChanged, .epochChanged),
       (.networkTrouble(retryAfter: nil), .badAnswer),
       (.backOff(retryAfter: .seconds(1)), .hubUnavailable),
+      (.failed(retryAfter: nil), .hubUnavailable),
       (.halve(isFromHub: false), .hubUnavailable), (.halve(isFromHub: true), .refused),
       (.bisect(namesMutation: true), .refused), (.refreshToken, .needsAuthentication),
       (.stop(.accountDisabled), .accountDisabled),

@@ -60,7 +60,8 @@ struct PushPlanTests {
     "leaves every other answer to the pass and stays as it is",
     arguments: [
       .stopForSecurity, .epochChanged, .networkTrouble(retryAfter: nil), .backOff(retryAfter: nil),
-      .refreshToken, .registerClient, .scanFromZero, .freeze, .stop(.notFound),
+      .failed(retryAfter: nil), .refreshToken, .registerClient, .scanFromZero, .freeze,
+      .stop(.notFound),
     ] as [AnswerAction])
   func others(action: AnswerAction) {
     var plan = Self.plan()

@@ -12,11 +12,13 @@ package final class Device: Sendable {
   package let wire: Wire
   package let registry: ProfileRegistry
 
-  /// - Parameter directory: of a device that was there before; a new one by default.
+  /// - Parameters:
+  ///   - directory: of a device that was there before; a new one by default.
+  ///   - now: the device's clock.
   package init(
     _ hub: TestHub, keeping recordKeeping: ProfileRegistry.RecordKeeping = .area,
     in directory: TemporaryDirectory? = nil, limits: StoreLimits = StoreLimits(),
-    session: AppSession = AppSession()
+    session: AppSession = AppSession(), now: @escaping @Sendable () -> Date = { Date() }
   ) throws {
     self.hub = hub
     self.directory = try directory ?? TemporaryDirectory()
@@ -25,7 +27,7 @@ package final class Device: Sendable {
     session.signOut()
     registry = try ProfileRegistry(
       directory: self.directory.url, session: session,
-      configuration: .init(recordKeeping: recordKeeping, limits: limits))
+      configuration: .init(recordKeeping: recordKeeping, limits: limits, now: now))
     registry.connect(to: wire)
   }
 

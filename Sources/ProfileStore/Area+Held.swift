@@ -1,0 +1,116 @@
+public import Foundation
+import HubProtocol
+package import LMDB
+
+// On what the hub has failed: one small value, absent in nearly every area.
+extension AreaTables {
+  func pushTrouble<T: Transaction & ~Copyable>(_ transaction: borrowing T) throws -> PushTrouble {
+    guard let bytes = try transaction.bytes(of: AreaKey.pushTrouble.rawValue, in: values) else {
+      return PushTrouble()
+    }
+    return try PushTrouble(bytes)
+  }
+
+  func setPushTrouble(
+    _ trouble: PushTrouble, _ transaction: inout WriteTransaction
+  ) throws {
+    if trouble.isEmpty { return try clear(.pushTrouble, &transaction) }
+    try transaction.put(trouble.encoded, for: AreaKey.pushTrouble.rawValue, in: values)
+  }
+}
+
+extension Area {
+  /// On what the hub has failed; a mutation that waits no more, or is parked now, is held no more.
+  package func pushTrouble<T: Transaction & ~Copyable>(
+    _ transaction: borrowing T
+  ) throws -> PushTrouble {
+    var trouble = try tables.pushTrouble(transaction)
+    trouble.held = try trouble.held.filter { one in
+      guard let entry = try entry(one.order, transaction) else { return false }
+      return entry.mutation == one.mutation && entry.parked == nil
+    }
+    return trouble
+  }
+
+  /// The held mutations whose time has come, in the order of their places, with what is to be sent.
+  /// - Throws: `ownedByAnotherAccount` when a stamp is not the owner.
+  package func heldMutations(dueAt now: Date) throws -> [OutboxEntry] {
+    try read { transaction in
+      var blocked: Set<RecordID> = []
+      let trouble = try pushTrouble(transaction)
+      guard !trouble.held.isEmpty else { return [] }
+      let stamps = try stamps(transaction)
+      return try trouble.held.compactMap { one in
+        // Of one record only the first can be sent; one behind a parked mutation waits with it.
+        guard blocked.insert(one.record).inserted, one.held.isDue(at: now),
+          try !hasParked(one.record, through: one.order, transaction),
+          let entry = try entry(one.order, transaction)
+        else { return nil }
+        try stamps.require(entry)
+        return entry
+      }
+    }
+  }
+
+  /// When the next held mutation is to be tried; nil: none is held.
+  package func nextTryOfHeld() throws -> Date? {
+    try read { try pushTrouble($0).held.map(\.held.nextTry).min() }
+  }
+
+  /// A held mutation by its UUID, or nil.
+  func heldEntry<T: Transaction & ~Copyable>(
+    _ mutation: UUID, _ transaction: borrowing T
+  ) throws -> OutboxEntry? {
+    guard let one = try pushTrouble(transaction).held.first(where: { $0.mutation == mutation })
+    else { return nil }
+    return try entry(one.order, transaction)
+  }
+
+  /// Counts one more pass in which the hub failed on the batch that begins with this mutation.
+  /// - Returns: in how many passes in a row it has.
+  package func noteFailing(_ first: UUID) async throws -> Int {
+    try await write(for: .draining) { [self] transaction in
+      var trouble = try pushTrouble(transaction)
+      let count = trouble.fail(on: first)
+      try tables.setPushTrouble(trouble, &transaction)
+      return count
+    }
+  }
+
+  /// Keeps a mutation back on which the hub fails, until its time comes; the others go on.
+  ///
+  /// One that is gone meanwhile is passed over.
+  /// - Parameter chance: from 0 up to 1, for the pause.
+  /// - Returns: false when too many are held: then it is the hub that fails.
+  package func hold(_ mutation: UUID, now: Date, chance: Double) async throws -> Bool {
+    try await write(for: .draining) { [self] transaction in
+      var trouble = try pushTrouble(transaction)
+      guard trouble.held(mutation) != nil || trouble.held.count < PushTrouble.heldCountMax else {
+        return false
+      }
+      guard case .waiting(let order) = try transaction.value(of: mutation, in: tables.mutations),
+        let entry = try entry(order, transaction)
+      else { return true }
+      trouble.failing = nil
+      trouble.hold(mutation, order: order, record: entry.record, now: now, chance: chance)
+      try tables.setPushTrouble(trouble, &transaction)
+      return true
+    }
+  }
+
+  /// After verdicts: the batch was taken, and what is gone is held no more.
+  func forgetTrouble(_ transaction: inout WriteTransaction) throws {
+    let before = try tables.pushTrouble(transaction)
+    guard !before.isEmpty else { return }
+    var trouble = try pushTrouble(transaction)
+    trouble.failing = nil
+    if trouble != before { try tables.setPushTrouble(trouble, &transaction) }
+  }
+}
+
+extension Profile {
+  /// When the next held mutation is tried again by itself, by this device's clock; nil: none is held.
+  /// Which they are says ``OutboxEntry/held``. Needs no session.
+  /// - Throws: `erased`, `storage`.
+  public func nextTryOfHeld() throws -> Date? { try area.nextTryOfHeld() }
+}

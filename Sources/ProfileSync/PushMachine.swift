@@ -1,0 +1,245 @@
+package import Foundation
+package import HubProtocol
+package import ProfileStore
+
+/// One mutation of the outbox, as far as the order of sending goes.
+package struct PushItem: Hashable, Sendable {
+  package var mutation: UUID
+  package var order: UInt64
+  package var record: RecordID
+
+  package init(mutation: UUID, order: UInt64, record: RecordID) {
+    self.mutation = mutation
+    self.order = order
+    self.record = record
+  }
+}
+
+/// Sends the outbox, as a value: it is told what happened and answers what to do next. No clock, no
+/// I/O. (Contract section 4; the protocol's last table, rows 400, 413 and 500.)
+///
+/// Batches go in order. One that the hub does not take is made smaller until the one is found that it
+/// does not take: parked if the hub itself refuses it for good, held if the hub fails on it. An empty
+/// push shows each time that the hub takes anything at all. Then the held ones whose time has come go,
+/// each alone.
+package struct PushMachine: Hashable, Sendable {
+  /// What the runner tells.
+  package enum Event: Hashable, Sendable {
+    /// What may be sent, in order; none: there is no more.
+    case read([PushItem])
+    /// The verdicts on what was sent, in its order.
+    case verdicts([MutationStatus])
+    /// An answer that is not for use.
+    case refused(AnswerAction)
+    /// In how many passes in a row the hub has failed on the batch, this one included.
+    case counted(Int)
+    /// It is settled, or parked.
+    case done
+    /// It is held; `hasRoom` false: it is not, since too many are.
+    case held(hasRoom: Bool)
+  }
+
+  /// What the runner does.
+  package enum Action: Hashable, Sendable {
+    /// Look up what may be sent behind a place.
+    case read(after: UInt64, countMax: Int, byteCountMax: Int)
+    /// Look up the held mutations whose time has come.
+    case readHeld
+    case send([PushItem])
+    /// Ask with an empty push whether the hub takes anything at all.
+    case sendNothing
+    /// Settle what was sent last, by its verdicts, in one transaction.
+    case settle
+    /// Count one more pass in which the hub failed on the batch that begins so.
+    case countFailure(PushItem)
+    case park(PushItem, Parked.Reason)
+    case hold(PushItem)
+    /// Not the push's to resolve.
+    case giveUp(AnswerAction)
+    case finished
+  }
+
+  /// In so many passes in a row the hub fails on the same first batch before one is looked for.
+  static let failingPassCountMax = 3
+  /// So many held in a row, with nothing taken between them, are no poison: it is the hub that fails.
+  static let holdsInARowMax = 8
+
+  private enum Finding: Hashable, Sendable {
+    /// The hub fails on the batch: find the one.
+    case bisect
+    case park(Parked.Reason)
+  }
+
+  private enum Phase: Hashable, Sendable {
+    case reading
+    case readingHeld
+    case sending
+    case counting
+    case probing(Finding)
+    case settling
+    case parking
+    case holding
+    case over
+  }
+
+  /// What was ordered last, and stands until the event that belongs to it.
+  package private(set) var order: Action
+  private var phase = Phase.reading
+  private var plan: PushPlan
+  /// What is enqueued later goes in the next pass.
+  private let through: UInt64
+  private var after: UInt64 = 0
+  /// What was sent last, or is to be sent now.
+  private var batch: [PushItem] = []
+  /// Where the batch that was read ends.
+  private var batchEnd: UInt64 = 0
+  /// Records of which a mutation was deferred: later ones wait with it.
+  private var deferred: Set<RecordID> = []
+  private var failure: AnswerAction?
+  private var isBisecting = false
+  private var holdsInARow = 0
+  /// Held mutations that are still to be tried; nil: they were not looked up yet.
+  private var held: [PushItem]?
+  private var isTryingHeld = false
+  private var hasReleased = false
+
+  /// - Parameter through: the place of the newest mutation that is to be sent.
+  package init(limits: HubLimits, through: UInt64) {
+    plan = PushPlan(limits: limits)
+    self.through = through
+    order = .finished
+    order = readOn()
+  }
+
+  /// The next action after an event. An event that does not belong to what was ordered changes
+  /// nothing: the order stands.
+  package mutating func handle(_ event: Event) -> Action {
+    switch (phase, event) {
+    case (.reading, .read(let items)): order = take(items)
+    case (.readingHeld, .read(let items)):
+      held = items
+      order = goOn()
+    case (.sending, .verdicts(let statuses)) where statuses.count == batch.count:
+      for (item, status) in zip(batch, statuses) where status == .deferred {
+        deferred.insert(item.record)
+      }
+      if isTryingHeld { hasReleased = true } else { after = batchEnd }
+      accepted()
+      order = go(.settling, .settle)
+    case (.sending, .refused(let action)): order = refused(action)
+    case (.counting, .counted(let passCount)):
+      order =
+        passCount < Self.failingPassCountMax
+        ? giveUp(failure ?? .backOff(retryAfter: nil)) : probe(.bisect)
+    case (.probing(let finding), .verdicts([])): order = probed(finding)
+    case (.probing, .refused(let action)): order = giveUp(action)
+    case (.settling, .done), (.parking, .done): order = goOn()
+    case (.holding, .held(hasRoom: true)):
+      holdsInARow += 1
+      order = goOn()
+    case (.holding, .held(hasRoom: false)): order = giveUp(.backOff(retryAfter: nil))
+    default: break
+    }
+    return order
+  }
+
+  // MARK: Reading
+
+  private mutating func take(_ items: [PushItem]) -> Action {
+    guard let first = items.first, let last = items.last, first.order <= through else {
+      return readHeld()
+    }
+    batch = items.filter { $0.order <= through && !deferred.contains($0.record) }
+    batchEnd = last.order
+    if batch.isEmpty {
+      after = batchEnd
+      return readOn()
+    }
+    return go(.sending, .send(batch))
+  }
+
+  private mutating func readHeld() -> Action {
+    guard held == nil else { return go(.over, .finished) }
+    return go(.readingHeld, .readHeld)
+  }
+
+  private mutating func readOn() -> Action {
+    go(
+      .reading,
+      .read(after: after, countMax: plan.countMax, byteCountMax: plan.byteCountMax))
+  }
+
+  /// The next held one, else what lies behind.
+  private mutating func goOn() -> Action {
+    guard let first = held?.first else {
+      isTryingHeld = false
+      if hasReleased {
+        // What has waited with them can go now.
+        hasReleased = false
+        after = 0
+      }
+      return readOn()
+    }
+    held?.removeFirst()
+    isTryingHeld = true
+    batch = [first]
+    return go(.sending, .send(batch))
+  }
+
+  // MARK: What the hub does not take
+
+  private mutating func accepted() {
+    plan.accepted()
+    holdsInARow = 0
+  }
+
+  private mutating func refused(_ action: AnswerAction) -> Action {
+    failure = action
+    if case .failed = action {
+      if isTryingHeld {
+        if holdsInARow >= Self.holdsInARowMax { held = [] }
+        return go(.holding, .hold(batch[0]))
+      }
+      return isBisecting ? probe(.bisect) : go(.counting, .countFailure(batch[0]))
+    }
+    switch plan.refused(action, count: batch.count) {
+    case .again: return readOn()
+    case .giveUp: return giveUp(action)
+    case .parkIfEmptyPushIsAccepted(let reason): return probe(.park(reason))
+    }
+  }
+
+  private mutating func probe(_ finding: Finding) -> Action {
+    // Larger batches need no empty push to be made smaller, once one was accepted.
+    if finding == .bisect, isBisecting, batch.count > 1 { return probed(.bisect) }
+    return go(.probing(finding), .sendNothing)
+  }
+
+  private mutating func probed(_ finding: Finding) -> Action {
+    switch finding {
+    case .park(let reason):
+      if !isTryingHeld { after = batch[0].order }
+      plan.accepted()
+      return go(.parking, .park(batch[0], reason))
+    case .bisect:
+      isBisecting = true
+      if batch.count > 1 {
+        plan.halve(batch.count)
+        return readOn()
+      }
+      guard holdsInARow < Self.holdsInARowMax else {
+        return giveUp(failure ?? .backOff(retryAfter: nil))
+      }
+      after = batch[0].order
+      plan.accepted()
+      return go(.holding, .hold(batch[0]))
+    }
+  }
+
+  private mutating func giveUp(_ action: AnswerAction) -> Action { go(.over, .giveUp(action)) }
+
+  private mutating func go(_ phase: Phase, _ action: Action) -> Action {
+    self.phase = phase
+    return action
+  }
+}

@@ -1,0 +1,118 @@
+import Foundation
+import HubProtocol
+import ProfileStore
+import Testing
+
+extension Outbox {
+  @Suite("held mutations")
+  struct HeldMutations {
+    let store: TemporaryStore
+    let registry: ProfileRegistry
+    let ada: VerifiedAccount
+    let profile: Profile
+
+    init() async throws {
+      store = try TemporaryStore()
+      registry = try store.registry()
+      (ada, profile) = try await store.signedInProfile("ada", in: registry)
+    }
+
+    private func put(_ record: RecordID) async throws -> UUID {
+      try await profile.enqueue(.put(record, Data("p".utf8)), account: ada).mutation
+    }
+
+    private func sendable(after order: UInt64 = 0) throws -> [UUID] {
+      try profile.area.read {
+        try profile.area.batch(after: order, countMax: 500, byteCountMax: 1 << 20, $0)
+      }.map(\.mutation)
+    }
+
+    @Test("a held one and those behind it of its record are not sent with the others, on any page")
+    func batch() async throws {
+      let before = try await put("b")
+      let held = try await put("a")
+      let behind = try await put("a")
+      let other = try await put("c")
+      #expect(try await profile.area.hold(held, now: store.clock.now, chance: 0))
+      #expect(try sendable() == [before, other])
+      let place = try #require(try profile.outbox().first { $0.mutation == held }?.order)
+      #expect(try sendable(after: place) == [other])
+      // Another object of the same store reads the same.
+      let again = try await store.registry().profile(for: ada)
+      #expect(try again.outbox().map { $0.held?.attempts } == [nil, 1, nil, nil])
+      #expect(try profile.outbox().map(\.mutation) == [before, held, behind, other])
+    }
+
+    @Test("its time comes after a pause that doubles from one minute to one hour")
+    func pauses() async throws {
+      let held = try await put("a")
+      for (attempt, seconds) in [(1, 30.0), (2, 60), (3, 120), (7, 1_800), (40, 1_800)] {
+        #expect(Held.pause(attempts: attempt, chance: 0) == seconds)
+        #expect(Held.pause(attempts: attempt, chance: 1) == seconds * 2)
+      }
+      #expect(try await profile.area.hold(held, now: store.clock.now, chance: 0))
+      let due = try #require(try profile.nextTryOfHeld())
+      #expect(try profile.area.heldMutations(dueAt: due.addingTimeInterval(-1)).isEmpty)
+      #expect(try profile.area.heldMutations(dueAt: due).map(\.mutation) == [held])
+      // The clock was set back by more than any pause.
+      #expect(
+        try profile.area.heldMutations(dueAt: due.addingTimeInterval(-3_601)).map(\.mutation)
+          == [held])
+    }
+
+    @Test("of one record only the first is tried, and none behind a parked one")
+    func order() async throws {
+      let first = try await put("a")
+      let second = try await put("a")
+      let parked = try await put("b")
+      let behind = try await put("b")
+      for mutation in [first, second, behind] {
+        #expect(try await profile.area.hold(mutation, now: store.clock.now, chance: 0))
+      }
+      try await profile.park(parked)
+      let due = store.clock.now.addingTimeInterval(100)
+      #expect(try profile.area.heldMutations(dueAt: due).map(\.mutation) == [first])
+    }
+
+    @Test("counts passes for one first mutation, and from 1 again for another")
+    func failing() async throws {
+      let (first, second) = (UUID(), UUID())
+      let counts = try await [
+        profile.area.noteFailing(first), profile.area.noteFailing(first),
+        profile.area.noteFailing(second), profile.area.noteFailing(first),
+      ]
+      #expect(counts == [1, 2, 1, 1])
+    }
+
+    @Test("verdicts end the count, and what is gone is held no more")
+    func settled() async throws {
+      let held = try await put("a")
+      let other = try await put("b")
+      #expect(try await profile.area.hold(held, now: store.clock.now, chance: 0))
+      _ = try await profile.area.noteFailing(other)
+      try await profile.area.settle(
+        [(held, .acknowledged(version: 3))], epoch: UUID(), highWater: 3,
+        policy: registry.policy)
+      #expect(try profile.nextTryOfHeld() == nil)
+      #expect(try await profile.area.noteFailing(other) == 1)
+      #expect(try sendable() == [other])
+    }
+
+    @Test("no more are held than a list takes; one that is gone is passed over")
+    func room() async throws {
+      for number in 0..<PushTrouble.heldCountMax {
+        let mutation = try await put(RecordID("r\(number)"))
+        #expect(try await profile.area.hold(mutation, now: store.clock.now, chance: 0))
+      }
+      let more = try await put("more")
+      #expect(try await !profile.area.hold(more, now: store.clock.now, chance: 0))
+      let known = try #require(try profile.outbox().first?.mutation)
+      #expect(try await profile.area.hold(known, now: store.clock.now, chance: 0))
+      #expect(try profile.outbox().first?.held?.attempts == 2)
+      #expect(try sendable() == [more])
+      try await profile.discard(known, account: ada)
+      #expect(try await profile.area.hold(known, now: store.clock.now, chance: 0))
+      #expect(try await profile.area.hold(more, now: store.clock.now, chance: 0))
+    }
+  }
+}

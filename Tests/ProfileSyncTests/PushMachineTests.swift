@@ -1,0 +1,311 @@
+import Foundation
+import HubProtocol
+import ProfileStore
+import ProfileSync
+import Testing
+
+/// Where a push stands after a list of events, by name: what was ordered then.
+private struct PushStand: Sendable, CustomTestStringConvertible {
+  let testDescription: String
+  let events: [PushMachine.Event]
+  /// What each event that belongs there leads to; every other one changes nothing.
+  let next: [PushMachine.Event: PushMachine.Action]
+
+  init(
+    _ name: String, _ events: [PushMachine.Event],
+    _ next: [PushMachine.Event: PushMachine.Action]
+  ) {
+    testDescription = name
+    self.events = events
+    self.next = next
+  }
+
+  var machine: PushMachine {
+    var machine = PushMachine(limits: HubLimits(pushMutations: 4), through: 9)
+    for event in events { _ = machine.handle(event) }
+    return machine
+  }
+}
+
+private typealias Event = PushMachine.Event
+private typealias Action = PushMachine.Action
+
+private let items = (1...10).map { number in
+  // A fixed UUID each, so that tables can name them.
+  PushItem(
+    mutation: NSUUID(uuidBytes: [UInt8](repeating: UInt8(number), count: 16)) as UUID,
+    order: UInt64(number), record: RecordID("r\(number)"))
+}
+private let one = [items[0]]
+private let four = Array(items[0..<4])
+
+private func read(_ after: UInt64, _ countMax: Int = 4) -> Action {
+  .read(after: after, countMax: countMax, byteCountMax: PushPlan(limits: HubLimits()).byteCountMax)
+}
+
+/// What an answer that only the pass can resolve leads to.
+private let others: [AnswerAction] = [
+  .stopForSecurity, .epochChanged, .networkTrouble(retryAfter: nil),
+  .backOff(retryAfter: .seconds(7)), .refreshToken, .registerClient, .scanFromZero, .freeze,
+  .stop(.accountDisabled),
+]
+private let givenUp: [Event: Action] = Dictionary(
+  uniqueKeysWithValues: others.map { (.refused($0), .giveUp($0)) })
+
+private let failed = Event.refused(.failed(retryAfter: nil))
+private let tooLarge = Event.refused(.halve(isFromHub: true))
+private let proxyTooLarge = Event.refused(.halve(isFromHub: false))
+private let bad = Event.refused(.bisect(namesMutation: true))
+private let badRequest = Event.refused(.bisect(namesMutation: false))
+
+/// The prefix that leads to a single mutation on which the hub fails, while an empty push is taken.
+private let bisectedToOne: [Event] = [
+  .read(four), failed, .counted(3), .verdicts([]), .read(Array(items[0..<2])), failed, .read(one),
+]
+
+private let stands: [PushStand] = [
+  PushStand(
+    "at the beginning", [],
+    [
+      .read([]): .readHeld, .read(four): .send(four), .read(one): .send(one),
+      // What was enqueued after the push began goes in the next pass.
+      .read([items[9]]): .readHeld,
+      .read(Array(items[8...9])): .send([items[8]]),
+    ]),
+  PushStand(
+    "a batch is out", [.read(four)],
+    givenUp.merging([
+      .verdicts([.applied, .duplicate, .rejected, .conflict]): .settle,
+      .verdicts([.applied, .deferred, .applied, .deferred]): .settle,
+      failed: .countFailure(items[0]),
+      tooLarge: read(0, 2), proxyTooLarge: read(0, 2), bad: read(0, 2), badRequest: read(0, 2),
+    ]) { $1 }),
+  PushStand(
+    "a single one is out", [.read(one)],
+    givenUp.merging([
+      .verdicts([.applied]): .settle, .verdicts([.deferred]): .settle,
+      failed: .countFailure(items[0]),
+      tooLarge: .sendNothing, bad: .sendNothing,
+      proxyTooLarge: .giveUp(.halve(isFromHub: false)),
+      badRequest: .giveUp(.bisect(namesMutation: false)),
+    ]) { $1 }),
+  PushStand(
+    "the hub has failed on a batch", [.read(four), failed],
+    [
+      .counted(1): .giveUp(.failed(retryAfter: nil)),
+      .counted(2): .giveUp(.failed(retryAfter: nil)),
+      .counted(3): .sendNothing, .counted(4): .sendNothing,
+    ]),
+  PushStand(
+    "an empty push is out, after a batch failed three times",
+    [.read(four), failed, .counted(3)],
+    givenUp.merging([
+      .verdicts([]): read(0, 2), failed: .giveUp(.failed(retryAfter: nil)),
+      tooLarge: .giveUp(.halve(isFromHub: true)),
+      proxyTooLarge: .giveUp(.halve(isFromHub: false)),
+      bad: .giveUp(.bisect(namesMutation: true)),
+      badRequest: .giveUp(.bisect(namesMutation: false)),
+    ]) { $1 }),
+  PushStand(
+    "an empty push is out, after a single one failed three times",
+    [.read(one), failed, .counted(3)],
+    givenUp.merging([
+      .verdicts([]): .hold(items[0]), failed: .giveUp(.failed(retryAfter: nil)),
+      tooLarge: .giveUp(.halve(isFromHub: true)),
+      proxyTooLarge: .giveUp(.halve(isFromHub: false)),
+      bad: .giveUp(.bisect(namesMutation: true)),
+      badRequest: .giveUp(.bisect(namesMutation: false)),
+    ]) { $1 }),
+  PushStand(
+    "half a batch is out, after an empty push was taken",
+    [.read(four), failed, .counted(3), .verdicts([]), .read(Array(items[0..<2]))],
+    givenUp.merging([
+      .verdicts([.applied, .applied]): .settle, .verdicts([.deferred, .applied]): .settle,
+      // No further empty push is needed to make it smaller.
+      failed: read(0, 1), tooLarge: read(0, 1), proxyTooLarge: read(0, 1), bad: read(0, 1),
+      badRequest: read(0, 1),
+    ]) { $1 }),
+  PushStand(
+    "the one is found, and an empty push is out once more", bisectedToOne + [failed],
+    givenUp.merging([
+      .verdicts([]): .hold(items[0]), failed: .giveUp(.failed(retryAfter: nil)),
+      tooLarge: .giveUp(.halve(isFromHub: true)),
+      proxyTooLarge: .giveUp(.halve(isFromHub: false)),
+      bad: .giveUp(.bisect(namesMutation: true)),
+      badRequest: .giveUp(.bisect(namesMutation: false)),
+    ]) { $1 }),
+  PushStand(
+    "one is being held", bisectedToOne + [failed, .verdicts([])],
+    [
+      .held(hasRoom: true): read(1, 2),
+      .held(hasRoom: false): .giveUp(.backOff(retryAfter: nil)),
+    ]),
+  PushStand(
+    "an empty push is out, after the hub refused a single one",
+    [.read(one), bad],
+    givenUp.merging([
+      .verdicts([]): .park(items[0], .rejected), failed: .giveUp(.failed(retryAfter: nil)),
+      tooLarge: .giveUp(.halve(isFromHub: true)),
+      proxyTooLarge: .giveUp(.halve(isFromHub: false)),
+      bad: .giveUp(.bisect(namesMutation: true)),
+      badRequest: .giveUp(.bisect(namesMutation: false)),
+    ]) { $1 }),
+  PushStand(
+    "one that is too large is being parked", [.read(one), tooLarge, .verdicts([])],
+    [.done: read(1)]),
+  PushStand(
+    "verdicts are being settled",
+    [.read(four), .verdicts([.applied, .deferred, .applied, .applied])], [.done: read(4)]),
+  PushStand(
+    "nothing is left but what is held", [.read([])],
+    [
+      .read([]): read(0), .read(one): .send(one), .read(four): .send(one),
+      .read([items[9]]): .send([items[9]]), .read(Array(items[8...9])): .send([items[8]]),
+    ]),
+  PushStand(
+    "a held one is out", [.read([]), .read(Array(items[0..<2]))],
+    givenUp.merging([
+      .verdicts([.applied]): .settle, .verdicts([.deferred]): .settle,
+      failed: .hold(items[0]),
+      tooLarge: .sendNothing, bad: .sendNothing,
+      proxyTooLarge: .giveUp(.halve(isFromHub: false)),
+      badRequest: .giveUp(.bisect(namesMutation: false)),
+    ]) { $1 }),
+  PushStand(
+    "a held one is held again", [.read([]), .read(Array(items[0..<2])), failed],
+    [
+      .held(hasRoom: true): .send([items[1]]),
+      .held(hasRoom: false): .giveUp(.backOff(retryAfter: nil)),
+    ]),
+  PushStand(
+    "a held one was taken", [.read([]), .read(Array(items[0..<2])), .verdicts([.applied])],
+    [.done: .send([items[1]])]),
+  PushStand(
+    "all held ones were tried, and one was taken",
+    [.read(four), .verdicts(four.map { _ in .applied }), .done, .read([]), .read(one)]
+      + [.verdicts([.applied]), .done],
+    [
+      // What has waited with it lies before what was sent already.
+      .read([]): .finished, .read(four): .send(four), .read(one): .send(one),
+      .read([items[9]]): .finished, .read(Array(items[8...9])): .send([items[8]]),
+    ]),
+  PushStand(
+    "it was given up", [.read(one), .refused(.epochChanged)], [:]),
+  PushStand("it is finished", [.read([]), .read([]), .read([])], [:]),
+]
+
+private let allEvents: [Event] =
+  [
+    .read([]), .read(one), .read(four), .read([items[9]]), .read(Array(items[8...9])),
+    .verdicts([]), .verdicts([.applied]), .verdicts([.deferred]),
+    .verdicts([.applied, .applied]), .verdicts([.deferred, .applied]),
+    .verdicts([.applied, .duplicate, .rejected, .conflict]),
+    .verdicts([.applied, .deferred, .applied, .deferred]),
+    .counted(1), .counted(2), .counted(3), .counted(4), .done, .held(hasRoom: true),
+    .held(hasRoom: false), failed, tooLarge, proxyTooLarge, bad, badRequest,
+  ] + others.map { .refused($0) }
+
+@Suite("The order of a push")
+struct PushMachineTests {
+  @Test("every event where it belongs leads on, and changes nothing elsewhere", arguments: stands)
+  private func table(stand: PushStand) {
+    #expect(Set(stand.next.keys).isSubset(of: allEvents))
+    for event in allEvents {
+      let before = stand.machine
+      var machine = before
+      let action = machine.handle(event)
+      if let next = stand.next[event] {
+        #expect(action == next, "\(event)")
+        #expect(machine.order == next, "\(event)")
+      } else {
+        #expect(machine == before, "\(event) changed something")
+        #expect(action == before.order, "\(event)")
+      }
+    }
+  }
+
+  /// A hub that fails whenever one of these is in a push.
+  private func run(
+    poison: Set<UInt64>, count: Int = 10, isHubDown: Bool = false
+  ) -> (pushes: [[UInt64]], held: [UInt64], taken: Set<UInt64>, end: Action) {
+    var machine = PushMachine(
+      limits: HubLimits(), through: UInt64(count))
+    var (pushes, held, taken) = ([[UInt64]](), [UInt64](), Set<UInt64>())
+    var settled: [UInt64] = []
+    while pushes.count < 10_000 {
+      switch machine.order {
+      case .read(let after, let countMax, _):
+        let orders = (1...UInt64(count)).filter {
+          $0 > after && !taken.contains($0) && !held.contains($0)
+        }
+        _ = machine.handle(
+          .read(
+            orders.prefix(countMax).map {
+              PushItem(mutation: UUID(), order: $0, record: RecordID("r\($0)"))
+            }))
+      case .readHeld: _ = machine.handle(.read([]))
+      case .send(let items):
+        pushes.append(items.map(\.order))
+        if isHubDown || !poison.isDisjoint(with: items.map(\.order)) {
+          _ = machine.handle(failed)
+        } else {
+          settled = items.map(\.order)
+          _ = machine.handle(.verdicts(items.map { _ in .applied }))
+        }
+      case .sendNothing:
+        pushes.append([])
+        _ = machine.handle(.verdicts([]))
+      case .settle:
+        taken.formUnion(settled)
+        _ = machine.handle(.done)
+      case .countFailure: _ = machine.handle(.counted(3))
+      case .hold(let item):
+        held.append(item.order)
+        _ = machine.handle(.held(hasRoom: true))
+      case .park, .giveUp, .finished: return (pushes, held, taken, machine.order)
+      }
+    }
+    return (pushes, held, taken, machine.order)
+  }
+
+  @Test("one poison mutation among 500 is found within log2(n) tries, and all others go")
+  func poison() {
+    for place in [1, 2, 250, 499, 500] as [UInt64] {
+      let result = run(poison: [place], count: 500)
+      #expect(result.held == [place])
+      #expect(result.taken.count == 499)
+      #expect(result.end == .finished)
+      // Each failing half, and what was taken on the way there and back.
+      let failing = result.pushes.count { $0.contains(place) }
+      #expect(failing <= 19, "\(failing) pushes with the poison in them")
+      #expect(result.pushes.count <= 40)
+    }
+  }
+
+  @Test("several are found in one pass")
+  func several() {
+    let result = run(poison: [3, 4, 200], count: 300)
+    #expect(result.held == [3, 4, 200])
+    #expect(result.taken.count == 297)
+    #expect(result.end == .finished)
+  }
+
+  @Test("a hub that takes an empty push and fails on every mutation is no poison: it ends soon")
+  func everything() {
+    let result = run(poison: [], count: 500, isHubDown: true)
+    #expect(result.held.count == 8)
+    #expect(result.end == .giveUp(.failed(retryAfter: nil)))
+    #expect(result.taken.isEmpty)
+  }
+
+  @Test("later mutations of a deferred one's record wait with it")
+  func deferred() {
+    var machine = PushMachine(limits: HubLimits(pushMutations: 1), through: 9)
+    _ = machine.handle(.read(one))
+    _ = machine.handle(.verdicts([.deferred]))
+    #expect(machine.handle(.done) == read(1, 1))
+    let later = PushItem(mutation: UUID(), order: 2, record: items[0].record)
+    #expect(machine.handle(.read([later])) == read(2, 1))
+    #expect(machine.handle(.read([items[2]])) == .send([items[2]]))
+  }
+}
