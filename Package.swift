@@ -51,7 +51,10 @@ let package = Package(
     .target(name: "CBench", dependencies: ["CLMDB", "CSQLite"], path: "Tools/CBench"),
     .target(name: "Measuring", dependencies: ["ToolSupport"], path: "Tools/Measuring"),
     .executableTarget(
-      name: "bench", dependencies: ["LMDB", "CBench", "Measuring", "ToolSupport"],
+      name: "bench",
+      dependencies: [
+        "LMDB", "HubProtocol", "ProfileStore", "ProfileSync", "CBench", "Measuring", "ToolSupport",
+      ],
       path: "Tools/benchmark"),
 
     .executableTarget(

@@ -33,19 +33,49 @@ struct BarTests {
     (.readBesideWriter, .writer, [(c(.writer), 0.95), (sqlite(.writer), 1)]),
     (.stagedPages, .staging, [(c(.staging), 0.95)]),
     (.stagedPages, .stagedScan, [(c(.stagedScan), 0.95)]),
+    (.managedApply, .applyOrdered, [(c(.applyOrdered), 0.9)]),
+    (.managedApply, .applyShuffled, [(c(.applyShuffled), 2)]),
+    (.managedApply, .applyUpdates, [(c(.applyUpdates), 2)]),
+    (.managedApply, .updateGrowth, [(.within, 1.5)]),
+    (.managedApply, .decoding, []),
+    (.enqueue, .writes(callers: 1), [(lmdb(.writes(callers: 1)), 0.9)]),
+    (.enqueue, .writes(callers: 8), [(lmdb(.writes(callers: 8)), 0.9)]),
+    (.enqueue, .writes(callers: 64), [(lmdb(.writes(callers: 64)), 0.9)]),
+    (.enqueue, .grouping(callers: 64), []),
+    (.enqueue, .batch, [(lmdb(.pages), 0.8)]),
+    (.enqueue, .enqueueCommits, [(.atMost, 1)]),
+    (.enqueue, .enqueueBytes(deep: true), [(noMore(.enqueueBytes(deep: true)), 1)]),
+    (.enqueue, .enqueueFlushes(deep: false), [(noMore(.enqueueFlushes(deep: false)), 1)]),
+    (.switching, .switchClosed, [(c(.switchClosed), 0.5)]),
+    (.switching, .switchOpen, [(.within, 5)]),
+    (.switching, .lookupMany, [(.ratio(to: .holdfast, .lookupFew), 1 / 1.5)]),
   ]
 
+  private static func lmdb(_ metric: Metric) -> Bar.Measure { .ratio(to: .lmdb, metric) }
+  private static func noMore(_ metric: Metric) -> Bar.Measure { .noMore(than: .c, metric) }
   private static func c(_ metric: Metric) -> Bar.Measure { .ratio(to: .c, metric) }
   private static func sqlite(_ metric: Metric) -> Bar.Measure { .ratio(to: .sqliteFull, metric) }
 
   @Test("are those of the table", arguments: table.indices)
   func bars(row: Int) {
     let (workload, metric, expected) = Self.table[row]
-    let bars = Bar.bars(workload, .lmdb, metric)
+    let bars = Bar.bars(workload, workload.judged, metric)
     #expect(bars.map(\.measure) == expected.map(\.0))
     #expect(bars.map(\.limit) == expected.map(\.1))
-    for engine in Engine.allCases where engine != .lmdb {
+    for engine in Engine.allCases where engine != workload.judged {
       #expect(Bar.bars(workload, engine, metric).isEmpty)
+    }
+  }
+
+  @Test("gate by what is counted, never by what is timed")
+  func counts() {
+    for (workload, metric, _) in Self.table {
+      for bar in Bar.bars(workload, workload.judged, metric) {
+        switch bar.measure {
+        case .atMost, .noMore: #expect(bar.isCount)
+        case .ratio, .atLeast, .within: #expect(!bar.isCount)
+        }
+      }
     }
   }
 }

@@ -65,6 +65,11 @@ struct BenchProgramTests {
           .compactMap { $0["engine"] as? String }
         #expect(Set(engines) == ["c", "lmdb", "sqlite-full", "sqlite-normal"])
       }
+      for workload in ["R2", "R4", "R6"] {
+        let engines = results.filter { $0["workload"] as? String == workload }
+          .compactMap { $0["engine"] as? String }
+        #expect(Set(engines).isSuperset(of: ["c", "holdfast"]))
+      }
       for result in results {
         #expect((result["median"] as? Double ?? -1) >= 0)
         #expect(result["rounds"] as? Int == 1)
@@ -96,6 +101,36 @@ struct BenchProgramTests {
         #expect(count["max"] as? Double == 0, "\(count)")
         #expect(count["holds"] as? Bool == true)
       }
+    }
+  }
+
+  @Test(
+    "counts one durable commit for each mutation of one caller, and no more writes than C makes")
+  func commits() throws {
+    try withDirectory { directory in
+      let json = directory.appending(path: "results.json")
+      let run = try run([
+        "--only", "R4", "--rounds", "1", "--records", "1000", "--json", json.path,
+        "--directory", directory.path,
+      ])
+      #expect(run.exitCode == 0, "\(run.errors)\(run.output)")
+      let object = try #require(
+        try JSONSerialization.jsonObject(with: Data(contentsOf: json)) as? [String: Any])
+      let results = try #require(object["results"] as? [[String: Any]])
+      func number(_ metric: String, _ engine: String) throws -> Double {
+        let row = results.first {
+          $0["metric"] as? String == metric && $0["engine"] as? String == engine
+        }
+        return try #require(row?["max"] as? Double)
+      }
+      #expect(try number("1 caller, durable commits", "holdfast") == 1)
+      #if os(Linux)
+        for depth in ["depth 0", "depth 10,000"] {
+          #expect(try number("flushes, \(depth)", "holdfast") == 2)
+          #expect(try number("flushes, \(depth)", "c") == 2)
+          #expect(try number("bytes, \(depth)", "holdfast") <= number("bytes, \(depth)", "c"))
+        }
+      #endif
     }
   }
 

@@ -60,6 +60,18 @@ struct DocumentsTests {
     }
   }
 
+  @Test("have IDs that are text, ascend, and are as long as their keys")
+  func names() {
+    let names = RecordNames(count: 1_000)
+    for index in 0..<1_000 {
+      #expect(names[index].count == 16)
+      #expect(names[index].allSatisfy { "0123456789abcdef".utf8.contains($0) })
+      guard index > 0 else { continue }
+      #expect(names[index - 1].lexicographicallyPrecedes(names[index]))
+    }
+    #expect(String(decoding: names[999].prefix(8), as: UTF8.self) == "000003e7")
+  }
+
   @Test("are shuffled to an order that has each once")
   func permutation() {
     var random = SplitMix64(seed: 1)

@@ -90,6 +90,27 @@ struct ReportTests {
     #expect(try row(once, .lmdb).ratioToC == nil)
   }
 
+  @Test("judges a time by its median, and a count beside another's in every round")
+  func limits() throws {
+    func row(_ metric: Metric, _ c: [Double], _ holdfast: [Double]) throws -> Row {
+      try self.row(
+        rows(.enqueue, [(.c, metric, c), (.holdfast, metric, holdfast)]), .holdfast)
+    }
+    let bytes = Metric.enqueueBytes(deep: true)
+    #expect(try row(bytes, [10, 10, 20], [10, 9, 20]).holds == true)
+    #expect(try row(bytes, [10, 10, 20], [10, 11, 1]).holds == false)
+    // Nothing is no more than nothing, and anything is.
+    #expect(try row(bytes, [0], [0]).holds == true)
+    #expect(try row(bytes, [0], [1]).holds == false)
+    // Without the other's number there is nothing to judge.
+    #expect(try self.row(rows(.enqueue, [(.holdfast, bytes, [1])]), .holdfast).holds == nil)
+
+    let open = rows(.switching, [(.holdfast, .switchOpen, [4, 5, 900])])
+    #expect(try self.row(open, .holdfast).holds == true)
+    let slow = rows(.switching, [(.holdfast, .switchOpen, [4, 5.1, 5.2])])
+    #expect(try self.row(slow, .holdfast).holds == false)
+  }
+
   @Test("has the rows of a metric together, C first")
   func order() {
     let rows = rows(

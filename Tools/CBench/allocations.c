@@ -1,17 +1,8 @@
 // Counts what allocates, by standing before the C library's functions in this program.
 #include "CBench.h"
+#include "interposing.h"
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define CBENCH_SANITIZED 1  // the sanitizers stand there themselves
-#endif
-#endif
-
-#if defined(__linux__)
-#include <features.h>
-#endif
-
-#if defined(__GLIBC__) && !defined(CBENCH_SANITIZED)
+#if defined(CBENCH_INTERPOSES)
 #include <errno.h>
 #include <stdatomic.h>
 

@@ -285,3 +285,33 @@ int cbench_lmdb_keep_open(const char *directory, size_t map_size, const uint8_t 
   mdb_txn_reset(txn);
   return code;
 }
+
+// MARK: - Areas
+
+static int read_owner(const char *directory, size_t map_size) {
+  MDB_env *env;
+  MDB_txn *txn;
+  MDB_dbi values;
+  int code = open_env(directory, map_size, &env);
+  if (code != 0) return code;
+  if ((code = mdb_txn_begin(env, NULL, MDB_RDONLY, &txn)) == 0) {
+    static char name[] = "owner";
+    MDB_val key = {sizeof name - 1, name}, owner;
+    code = mdb_dbi_open(txn, "values", 0, &values);
+    if (code == 0) code = mdb_get(txn, values, &key, &owner);
+    mdb_txn_abort(txn);
+  }
+  mdb_env_close(env);
+  return code;
+}
+
+int cbench_lmdb_owners(
+    const char *const *directories, size_t count, size_t map_size, uint64_t *nanoseconds) {
+  for (size_t number = 0; number < count; number++) {
+    uint64_t start = cbench_now();
+    int code = read_owner(directories[number], map_size);
+    if (code != 0) return code;
+    nanoseconds[number] = cbench_now() - start;
+  }
+  return 0;
+}

@@ -6,8 +6,12 @@ package struct Bar: Hashable, Sendable {
     case ratio(to: Engine, Metric)
     /// The row's own number, at least.
     case atLeast
-    /// The row's own number, at most.
+    /// The row's own number, a count, at most and in every round.
     case atMost
+    /// The row's own number, a time or a size, at most.
+    case within
+    /// The row's own number, a count, at most that of another engine, in every round.
+    case noMore(than: Engine, Metric)
   }
 
   package let measure: Measure
@@ -21,17 +25,27 @@ package struct Bar: Hashable, Sendable {
   }
 
   /// Whether the outcome depends on what the program does and not on how fast the machine is.
-  package var isCount: Bool { measure == .atMost }
+  package var isCount: Bool {
+    switch measure {
+    case .atMost, .noMore: true
+    case .ratio, .atLeast, .within: false
+    }
+  }
+
+  init(measure: Measure, limit: Double) {
+    self.measure = measure
+    self.limit = limit
+  }
 
   /// The bars of a row.
   package static func bars(
     _ workload: Workload, _ engine: Engine, _ metric: Metric
   ) -> [Bar] {
-    guard engine == .lmdb else { return [] }
-    return table[workload]?[metric] ?? []
+    guard engine == workload.judged else { return [] }
+    return (table[workload] ?? syncTable[workload])?[metric] ?? []
   }
 
-  private static func ratio(_ limit: Double, _ engine: Engine, _ metric: Metric) -> Bar {
+  static func ratio(_ limit: Double, _ engine: Engine, _ metric: Metric) -> Bar {
     Bar(measure: .ratio(to: engine, metric), limit: limit)
   }
 

@@ -37,6 +37,8 @@ extension Report {
     switch verdict.bar.measure {
     case .atLeast: return "at least \(limit): \(outcome)"
     case .atMost: return "at most \(limit): \(outcome)"
+    case .within: return "at most \(text(verdict.bar.limit)): \(outcome)"
+    case .noMore(let engine, _): return "no more than \(engine.rawValue): \(value), \(outcome)"
     case .ratio(let engine, let metric):
       let quartile =
         verdict.bar.isNearOne ? ", upper quartile \(decimal(verdict.upperQuartile, places: 3))" : ""

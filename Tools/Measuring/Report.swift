@@ -80,7 +80,8 @@ package struct Row: Encodable, Sendable {
       switch bar.measure {
       case .ratio(let engine, let metric): "\(engine.rawValue): \(metric.name)"
       case .atLeast: "at least"
-      case .atMost: "at most"
+      case .atMost, .within: "at most"
+      case .noMore(let engine, let metric): "no more than \(engine.rawValue): \(metric.name)"
       }
     }
   }
@@ -135,12 +136,20 @@ extension Report {
       switch bar.measure {
       case .ratio(let engine, let metric):
         samples.ratios(of: key, to: Samples.Key(key.workload, engine, metric))
-      case .atLeast, .atMost: samples.values(of: key)
+      case .noMore(let engine, let metric):
+        samples.shares(of: key, in: Samples.Key(key.workload, engine, metric))
+      case .atLeast, .atMost, .within: samples.values(of: key)
       }
     guard let summary = Summary(numbers) else { return nil }
-    let judged = bar.isNearOne ? summary.upperQuartile : summary.median
+    let holds =
+      switch bar.measure {
+      case .atMost, .noMore: summary.max <= bar.limit
+      case .within: summary.median <= bar.limit
+      case .ratio, .atLeast:
+        (bar.isNearOne ? summary.upperQuartile : summary.median) >= bar.limit
+      }
     return Row.Verdict(
       bar: bar, value: summary.median, upperQuartile: summary.upperQuartile, pairs: summary.count,
-      holds: bar.measure == .atMost ? summary.max <= bar.limit : judged >= bar.limit)
+      holds: holds)
   }
 }

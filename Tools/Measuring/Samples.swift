@@ -49,4 +49,13 @@ package struct Samples: Sendable {
       return key.metric.isCost ? b / a : a / b
     }
   }
+
+  /// Number over number, round by round, where both were measured; two that are nothing are equal.
+  package func shares(of key: Key, in other: Key) -> [Double] {
+    guard let mine = values[key], let theirs = values[other] else { return [] }
+    return mine.keys.sorted().compactMap { round in
+      guard let a = mine[round], let b = theirs[round] else { return nil }
+      return b > 0 ? a / b : a > 0 ? .infinity : 1
+    }
+  }
 }

@@ -7,6 +7,9 @@ package enum Workload: String, CaseIterable, Codable, Sendable {
   case manyStores = "W5"
   case readBesideWriter = "W6"
   case stagedPages = "staged"
+  case managedApply = "R2"
+  case enqueue = "R4"
+  case switching = "R6"
 
   /// One line for people.
   package var title: String {
@@ -18,6 +21,18 @@ package enum Workload: String, CaseIterable, Codable, Sendable {
     case .manyStores: "many stores"
     case .readBesideWriter: "two readers scan while a writer applies pages"
     case .stagedPages: "one value for each page of 500 records"
+    case .managedApply: "pulled pages of 500 applied: records, metadata and cursor"
+    case .enqueue: "mutations enqueued durably"
+    case .switching: "switching among many accounts"
+    }
+  }
+
+  /// What its bars judge.
+  package var judged: Engine {
+    switch self {
+    case .applyPages, .scan, .get, .durableWrite, .manyStores, .readBesideWriter, .stagedPages:
+      .lmdb
+    case .managedApply, .enqueue, .switching: .holdfast
     }
   }
 }
@@ -28,10 +43,15 @@ package enum Engine: String, CaseIterable, Codable, Sendable {
   case c
   /// The module `LMDB`.
   case lmdb
+  /// Profiles: the modules `ProfileStore` and `ProfileSync`.
+  case holdfast
   /// SQLite's C API, `synchronous = FULL`.
   case sqliteFull = "sqlite-full"
   /// SQLite's C API, `synchronous = NORMAL`: the last commits may be lost with the power.
   case sqliteNormal = "sqlite-normal"
+
+  /// Those that keep records by key and nothing else.
+  package static let stores: [Engine] = [.c, .lmdb, .sqliteFull, .sqliteNormal]
 }
 
 /// One number of a workload.

@@ -15,7 +15,7 @@ Tools/Shared          |                                    | $tidy_system
 Tools/hubd            | HubServer ToolSupport              | $tidy_system
 Tools/profilectl      | ProfileStore LMDB HubProtocol ToolSupport | $tidy_system
 Tools/Measuring       | ToolSupport                        | $tidy_system
-Tools/benchmark       | LMDB CBench Measuring ToolSupport  | $tidy_system
+Tools/benchmark       | LMDB HubProtocol ProfileStore ProfileSync HubClient CBench Measuring ToolSupport | $tidy_system
 Tools/story           | Holdfast HubProtocol ToolSupport   | $tidy_system
 "
 # C libraries, and the one folder that may import each, tests included.

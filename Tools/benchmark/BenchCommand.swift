@@ -2,7 +2,7 @@ import Foundation
 import Measuring
 import ToolSupport
 
-/// `bench`: the module against C on liblmdb and against SQLite, in one run.
+/// `bench`: the module LMDB and profiles against C on liblmdb and against SQLite, in one run.
 enum BenchCommand {
   static let json = Option.optional(
     "json", .path.named("file"), help: "Write the results there, as one JSON object.")
@@ -28,7 +28,7 @@ enum BenchCommand {
   static let strict = Flag("strict", help: "End with 1 if any bar does not hold.")
 
   static let command = Command(
-    "bench", summary: "Measures the module LMDB against C on liblmdb and against SQLite.",
+    "bench", summary: "Measures the module LMDB and profiles against C on liblmdb and SQLite.",
     discussion: """
       Each round measures the engines by turns, each in directories of its own, and checks that all \
       of them read and wrote the same. The ratio to C is the median of the rounds' own ratios, \
@@ -37,6 +37,9 @@ enum BenchCommand {
       SQLite has a write-ahead log, prepared statements, its file mapped, a cache of 64 MiB, and a \
       table WITHOUT ROWID whose key is the blob: its fastest layout but for upserts of shuffled \
       keys, where the other is measured too. It has no commits that callers share.
+
+      R2, R4 and R6 measure profiles: their passes, outbox and registry, beside C doing the same \
+      work on liblmdb.
       """,
     parameters: [json, chart, only, rounds, records, directory, strict],
     examples: [
@@ -123,6 +126,16 @@ enum BenchCommand {
         try runner.run(BesideAndStaged(context: context).besideGroup(), into: &samples)
       case .stagedPages:
         try runner.run(BesideAndStaged(context: context).stagedGroup(), into: &samples)
+      case .managedApply:
+        for group in try ManagedApply(context).groups() { try runner.run(group, into: &samples) }
+      case .enqueue:
+        for group in try Enqueues(context: context).groups() {
+          try runner.run(group, into: &samples)
+        }
+      case .switching:
+        let switching = try Switching(context)
+        for group in switching.groups() { try runner.run(group, into: &samples) }
+        try switching.remove()
       }
     }
     try reads?.remove()

@@ -7,7 +7,10 @@ struct BenchFailure: Error {
 
   static let meanings: [ExitCode: String] = [
     .ok: "Everything was measured; whether bars hold is in the table.",
-    .checkFailed: "Memory was allocated where none may be, or, with --strict, a bar does not hold.",
+    .checkFailed: """
+    A count is beyond its bar (allocations, commits, bytes), or, with --strict, another bar does \
+    not hold.
+    """,
     .dataError: "Two engines did not do the same work; nothing can be compared.",
     .unavailable: "An engine, or gnuplot, did not work.",
     .cannotCreate: "The JSON, the chart or the data directory can't be made.",

@@ -13,7 +13,7 @@ struct BesideAndStaged {
   func besideGroup() -> Group {
     Group(
       .readBesideWriter, Workload.readBesideWriter.title, pairedRounds: 21,
-      Engine.allCases.map { engine in
+      Engine.stores.map { engine in
         Subject(engine) { try beside(engine) }
       })
   }
@@ -34,6 +34,7 @@ struct BesideAndStaged {
     case .sqliteFull, .sqliteNormal:
       do { _ = try SQLiteStore(directory, engine).apply(context.documents, in: context.inOrder) }
       pass = try SQLiteStore.beside(directory, engine, context, nanoseconds: Self.nanoseconds)
+    case .holdfast: preconditionFailure("profiles are measured elsewhere")
     }
     try context.remove(directory)
     let readers = Double(pass.readerOperations) * 1e9 / Double(Self.nanoseconds)

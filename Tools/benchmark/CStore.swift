@@ -19,8 +19,10 @@ struct CStore: ~Copyable {
     try Pass(pass, .c, message: cbench_lmdb_message)
   }
 
-  func apply(_ documents: Documents, in order: [UInt32]) throws -> Pass {
-    try Context.withRecords(documents) {
+  func apply(
+    _ documents: Documents, named names: RecordNames? = nil, in order: [UInt32]
+  ) throws -> Pass {
+    try Context.withRecords(documents, named: names, count: order.count) {
       try Self.pass(cbench_lmdb_apply(store, $0, order, Context.page))
     }
   }

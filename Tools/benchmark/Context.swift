@@ -12,6 +12,8 @@ final class Context: Sendable {
   let documents: Documents
   /// The same keys with other values, whose words have the same XOR.
   let swapped: Documents
+  /// Keys that are text, for records that have to have an ID.
+  let names: RecordNames
   let inOrder: [UInt32]
   let shuffled: [UInt32]
   /// The XOR over all values.
@@ -23,6 +25,7 @@ final class Context: Sendable {
   init(records: Int, directory: URL) throws {
     documents = Documents(count: records)
     swapped = Documents(count: records, isSwapped: true)
+    names = RecordNames(count: records)
     inOrder = Array(0..<UInt32(records))
     var random = SplitMix64(seed: Documents.seed + 1)
     shuffled = random.permutation(of: records)
@@ -55,15 +58,20 @@ final class Context: Sendable {
   func removeAll() throws { try FileManager.default.removeItem(at: directory) }
 
   /// Lends the records to C.
+  /// - Parameters:
+  ///   - names: keys in place of the records' own.
+  ///   - count: how many of them; all by default.
   static func withRecords<R>(
-    _ documents: Documents, _ body: (UnsafePointer<cbench_records>) throws -> R
+    _ documents: Documents, named names: RecordNames? = nil, count: Int? = nil,
+    _ body: (UnsafePointer<cbench_records>) throws -> R
   ) rethrows -> R {
+    let keys = UnsafeRawPointer(documents.keys.baseAddress)?.assumingMemoryBound(to: UInt8.self)
     var records = cbench_records(
-      keys: UnsafeRawPointer(documents.keys.baseAddress)?.assumingMemoryBound(to: UInt8.self),
+      keys: names.map { $0.bytes.baseAddress } ?? keys,
       values: documents.values.baseAddress?.assumingMemoryBound(to: UInt8.self),
       offsets: documents.offsets.baseAddress,
       frames: documents.frames.baseAddress?.assumingMemoryBound(to: UInt8.self),
-      count: documents.count)
+      count: count ?? documents.count)
     return try body(&records)
   }
 

@@ -17,7 +17,7 @@ struct DurableWrites {
 
   /// A disk's flush may take 50 times as long as another's: as many writes are measured as take C
   /// some tenths of a second.
-  private func ratePerSecond() throws -> Double {
+  func ratePerSecond() throws -> Double {
     let directory = try context.freshDirectory()
     let store = try CStore(directory)
     let pass = try store.write(
@@ -26,7 +26,7 @@ struct DurableWrites {
     return pass.speed
   }
 
-  private func count(callers: Int, ratePerSecond: Double) -> Int {
+  func count(callers: Int, ratePerSecond: Double) -> Int {
     let sharing: Double =
       switch callers {
       case 1: 1
@@ -65,7 +65,7 @@ struct DurableWrites {
     return try written.verified(engine, "W4", operations: count, digest: 0)
   }
 
-  private func numbers(_ pass: Pass, _ callers: Int) -> [(Metric, Double)] {
+  static func numbers(_ pass: Pass, _ callers: Int) -> [(Metric, Double)] {
     let speed = (Metric.writes(callers: callers), pass.speed)
     guard callers > 1, pass.commits > 0 else { return [speed] }
     return [
@@ -74,23 +74,23 @@ struct DurableWrites {
     ]
   }
 
-  private func c(_ callers: Int, _ count: Int) throws -> [(Metric, Double)] {
+  func c(_ callers: Int, _ count: Int) throws -> [(Metric, Double)] {
     let directory = try context.freshDirectory()
     let store = try CStore(directory)
     let written = try store.write(context.documents, count: count, callers: callers)
     let pass = try check(.c, written, store.scan(passes: 1, prefetch: false), count)
     try context.remove(directory)
-    return numbers(pass, callers)
+    return Self.numbers(pass, callers)
   }
 
   /// One caller is a thread that blocks, as C's is; more are tasks.
-  private func module(_ callers: Int, _ count: Int) throws -> [(Metric, Double)] {
+  func module(_ callers: Int, _ count: Int) throws -> [(Metric, Double)] {
     let pass = try inModule(count) { store in
       callers == 1
         ? try store.writeBlocking(context.documents, count: count)
         : try store.write(context.documents, count: count, tasks: callers)
     }
-    return numbers(pass, callers)
+    return Self.numbers(pass, callers)
   }
 
   private func oneTask(_ count: Int) throws -> [(Metric, Double)] {
@@ -118,6 +118,6 @@ struct DurableWrites {
     let written = try store.write(context.documents, count: count, callers: callers)
     let pass = try check(engine, written, store.scan(passes: 1), count)
     try context.remove(directory)
-    return numbers(pass, callers)
+    return Self.numbers(pass, callers)
   }
 }

@@ -83,6 +83,11 @@ enum ResidentCommand {
 }
 
 extension ValueFormat where Value == Engine {
-  /// `Engine` is a choice like any other.
-  static var engine: ValueFormat { .choice }
+  /// Those that keep records by key.
+  static var engine: ValueFormat {
+    let names = Engine.stores.map(\.rawValue)
+    return ValueFormat(
+      "engine", expectation: "one of \(names.joined(separator: ", "))", write: \.rawValue,
+      read: { text in Engine.stores.first { $0.rawValue == text } })
+  }
 }

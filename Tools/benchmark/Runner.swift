@@ -19,9 +19,10 @@ struct Runner {
       let taking = group.subjects.filter { round < rounds || $0.isPaired }
       for place in taking.indices {
         let subject = taking[(place + round) % taking.count]
-        for (metric, value) in try subject.measure() {
+        for reading in try subject.measure() {
           samples.add(
-            value, round: round, to: Samples.Key(group.workload, subject.engine, metric))
+            reading.value, round: round,
+            to: Samples.Key(group.workload, reading.engine, reading.metric))
         }
       }
     }

@@ -1,22 +1,39 @@
 import CBench
 import Measuring
 
+/// One number that was measured.
+struct Reading {
+  let engine: Engine
+  let metric: Metric
+  let value: Double
+
+  init(_ engine: Engine, _ metric: Metric, _ value: Double) {
+    self.engine = engine
+    self.metric = metric
+    self.value = value
+  }
+}
+
 /// One engine's part in a workload, done once in each round.
 struct Subject {
-  let engine: Engine
   /// Takes part in the further rounds that bars near 1 need.
   let isPaired: Bool
-  let measure: () throws -> [(Metric, Double)]
+  let measure: () throws -> [Reading]
 
-  /// C and the module, which are compared closely, are paired always.
+  /// What is compared closely, all but SQLite, is paired always.
   /// - Parameter isPaired: others are where it is said; a disk's moods need more than few rounds.
   init(
     _ engine: Engine, isPaired: Bool = false,
     _ measure: @escaping () throws -> [(Metric, Double)]
   ) {
-    self.engine = engine
+    self.measure = { try measure().map { Reading(engine, $0.0, $0.1) } }
+    self.isPaired = isPaired || [.c, .lmdb, .holdfast].contains(engine)
+  }
+
+  /// Parts of several engines, one after another, of which one needs what the other did.
+  init(together measure: @escaping () throws -> [Reading]) {
     self.measure = measure
-    self.isPaired = isPaired || engine == .c || engine == .lmdb
+    isPaired = true
   }
 }
 

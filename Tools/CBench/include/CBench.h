@@ -38,6 +38,16 @@ int cbench_can_count_allocations(void);
 void cbench_start_counting(void);
 uint64_t cbench_stop_counting(void);
 
+// Counting of bytes written to files, and of waits for a disk: flushes, and writes that are durable
+// when they return. Not beside another count of itself. Answers 0 where it cannot be done.
+struct cbench_writes {
+  uint64_t bytes;
+  uint64_t flushes;
+};
+int cbench_can_count_writes(void);
+void cbench_start_counting_writes(void);
+struct cbench_writes cbench_stop_counting_writes(void);
+
 const char *cbench_lmdb_version(void);
 const char *cbench_sqlite_version(void);
 const char *cbench_compiler(void);
@@ -78,6 +88,24 @@ struct cbench_pass cbench_lmdb_visit(
     const char *const *directories, size_t count, size_t map_size, const uint8_t *key);
 // Opens a store, gets one key and leaves it open. Answers 0 or a code.
 int cbench_lmdb_keep_open(const char *directory, size_t map_size, const uint8_t *key);
+// Opens the environment of each area, reads its owner's bytes and closes it; `nanoseconds` gets how
+// long each took. Answers 0 or a code.
+int cbench_lmdb_owners(
+    const char *const *directories, size_t count, size_t map_size, uint64_t *nanoseconds);
+
+// The rows in which two copies of an environment differ, in all its tables: what the transactions
+// between them came to. Both are directories with a data file that nobody has open.
+struct cbench_rows;
+struct cbench_rows *cbench_rows_between(const char *before, const char *after, int *code);
+void cbench_rows_free(struct cbench_rows *rows);
+size_t cbench_rows_count(const struct cbench_rows *rows);
+size_t cbench_rows_table_count(const struct cbench_rows *rows);
+// Bytes of the keys, and of the values that were put.
+size_t cbench_rows_size(const struct cbench_rows *rows);
+// Puts and deletes those rows in a copy, each step in a durable transaction of its own.
+struct cbench_pass cbench_rows_perform(
+    const char *directory, struct cbench_rows *const *steps, size_t count, int deletes_only,
+    struct cbench_writes *writes);
 
 // SQLite: write-ahead log, prepared statements, the file mapped, a cache of 64 MiB, a table WITHOUT
 // ROWID whose key is the blob. A store that is opened for one get has SQLite's own defaults.

@@ -1,0 +1,34 @@
+extension Bar {
+  private static func noMore(_ metric: Metric) -> [Bar] {
+    [Bar(measure: .noMore(than: .c, metric), limit: 1)]
+  }
+
+  private static func within(_ limit: Double) -> [Bar] { [Bar(measure: .within, limit: limit)] }
+
+  /// The bars of profiles and their passes.
+  static let syncTable: [Workload: [Metric: [Bar]]] = [
+    .managedApply: [
+      .applyOrdered: [ratio(0.9, .c, .applyOrdered)],
+      .applyShuffled: [ratio(2, .c, .applyShuffled)],
+      .applyUpdates: [ratio(2, .c, .applyUpdates)],
+      .updateGrowth: within(1.5),
+    ],
+    .enqueue: [
+      .writes(callers: 1): [ratio(0.9, .lmdb, .writes(callers: 1))],
+      .writes(callers: 8): [ratio(0.9, .lmdb, .writes(callers: 8))],
+      .writes(callers: 64): [ratio(0.9, .lmdb, .writes(callers: 64))],
+      .batch: [ratio(0.8, .lmdb, .pages)],
+      .enqueueCommits: [Bar(measure: .atMost, limit: 1)],
+      .enqueueBytes(deep: false): noMore(.enqueueBytes(deep: false)),
+      .enqueueBytes(deep: true): noMore(.enqueueBytes(deep: true)),
+      .enqueueFlushes(deep: false): noMore(.enqueueFlushes(deep: false)),
+      .enqueueFlushes(deep: true): noMore(.enqueueFlushes(deep: true)),
+    ],
+    .switching: [
+      // At most twice as long as C.
+      .switchClosed: [ratio(0.5, .c, .switchClosed)],
+      .switchOpen: within(5),
+      .lookupMany: [ratio(1 / 1.5, .holdfast, .lookupFew)],
+    ],
+  ]
+}
