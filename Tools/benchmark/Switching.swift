@@ -193,7 +193,14 @@ struct KnownAccounts {
       }
     }
     var random = SplitMix64(seed: Documents.seed + 6)
-    asked = count == 0 ? [] : (0..<Self.lookups).map { _ in rows[random.next(below: count)] }
+    // Each question lies in memory of its own, however few accounts there are.
+    asked =
+      count == 0
+      ? []
+      : (0..<Self.lookups).map { _ in
+        let row = rows[random.next(below: count)]
+        return (Data(Array(row.owner)), row.area)
+      }
   }
 
   /// How long it takes to find the area of an account.
