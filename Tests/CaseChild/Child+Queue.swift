@@ -3,10 +3,17 @@ import HubProtocol
 import ProfileStore
 
 extension Child {
-  /// `queue COUNT`: fills the outbox and says what that cost at the beginning and at the end.
+  /// `queue COUNT`: fills the outbox and says what that cost at the beginning and at the end. With 0
+  /// it only opens it, and says what that cost.
   func fillQueue() async throws {
-    let (account, profile) = try await signIn()
     let count = try number(0)
+    let (registry, account) = try await openStore(keeping: .app)
+    let faults = Self.pageFaultCount()
+    let profile = try await registry.profile(for: account)
+    say("pending \(try profile.pendingSummary().count)")
+    say("faults \(Self.pageFaultCount() - faults)")
+    say("memory \(try Self.anonymousByteCount())")
+    if count == 0 { return }
     var next = 0
     func fill(to end: Int) async throws {
       while next < end {
@@ -18,14 +25,20 @@ extension Child {
       }
     }
     try await fill(to: 1_000)
-    say("early \(try await pagesOfOneEnqueue(account, profile, "early"))")
+    say("early \(try await bytesOfOneEnqueue(account, profile, "early"))")
     try await fill(to: count)
-    say("late \(try await pagesOfOneEnqueue(account, profile, "late"))")
-    say("memory \(try Self.anonymousByteCount())")
+    say("late \(try await bytesOfOneEnqueue(account, profile, "late"))")
+    say("filled \(try Self.anonymousByteCount())")
+  }
+
+  private static func pageFaultCount() -> Int {
+    var usage = rusage()
+    getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+    return usage.ru_minflt + usage.ru_majflt
   }
 
   /// Bytes that this process gave the kernel to write for each of 50 enqueues.
-  private func pagesOfOneEnqueue(
+  private func bytesOfOneEnqueue(
     _ account: VerifiedAccount, _ profile: Profile, _ prefix: String
   ) async throws -> Int {
     let before = try Self.writtenByteCount()
@@ -40,7 +53,7 @@ extension Child {
     try number("wchar:", in: "/proc/self/io")
   }
 
-  static func anonymousByteCount() throws -> Int {
+  private static func anonymousByteCount() throws -> Int {
     try number("RssAnon:", in: "/proc/self/status") << 10
   }
 

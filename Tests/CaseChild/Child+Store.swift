@@ -47,16 +47,19 @@ extension Child {
     }
   }
 
-  /// `step NAME`: erases, or adopts the signed-out area, and is killed at a step of it.
+  /// `step NAME erase|adopt|bind`: erases the account's profile, or takes the signed-out area's data
+  /// over, and is killed at a step of it.
   func endAtStep() async throws {
     guard let step = word(0).flatMap({ OwnershipStep(rawValue: $0) }) else { throw BadWords() }
-    let (account, profile) = try await signIn(onStep: { if $0 == step { endHere() } })
-    if word(1) == "erase" {
-      try await profile.registry.erase(account, discardingPending: true)
-    } else {
-      let guest = try await profile.registry.profiles().first { $0.state == .unowned }
+    let (registry, account) = try await openStore(onStep: { if $0 == step { endHere() } })
+    switch word(1) {
+    case "erase": try await registry.erase(account, discardingPending: true)
+    case "adopt", "bind":
+      // An account that has an area already adopts, one that has none binds.
+      let guest = try await registry.profiles().first { $0.state == .unowned }
       guard let guest else { throw BadWords() }
-      _ = try await profile.registry.adopt(guest.area, by: account)
+      _ = try await registry.adopt(guest.area, by: account)
+    default: throw BadWords()
     }
     say("done")
   }

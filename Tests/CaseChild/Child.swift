@@ -44,11 +44,11 @@ struct Child {
   }
 
   /// Opens the store and signs the account of the token in.
-  func signIn(
+  func openStore(
     keeping recordKeeping: ProfileRegistry.RecordKeeping = .area,
     onStep: @escaping @Sendable (OwnershipStep) -> Void = { _ in },
     over transport: (any HubTransport)? = nil
-  ) async throws -> (account: VerifiedAccount, profile: Profile) {
+  ) async throws -> (registry: ProfileRegistry, account: VerifiedAccount) {
     let session = AppSession()
     session.signOut()
     var configuration = ProfileRegistry.Configuration(recordKeeping: recordKeeping)
@@ -58,6 +58,15 @@ struct Child {
     registry.connect(to: try transport ?? HubConnection(url: hub))
     let account = try await registry.verify(token: token, clientName: "child")
     session.signIn(account, token: token)
+    return (registry, account)
+  }
+
+  /// The same, and the account's profile.
+  func signIn(
+    keeping recordKeeping: ProfileRegistry.RecordKeeping = .area,
+    over transport: (any HubTransport)? = nil
+  ) async throws -> (account: VerifiedAccount, profile: Profile) {
+    let (registry, account) = try await openStore(keeping: recordKeeping, over: transport)
     return (account, try await registry.profile(for: account))
   }
 }

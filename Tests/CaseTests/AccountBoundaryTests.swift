@@ -106,8 +106,8 @@ struct AccountBoundaryTests {
   func anothersFile() async throws {
     try await TestHub.run { hub in
       let directory = try TemporaryDirectory()
-      let places = try await Self.areas(of: ["alice", "bob"], at: directory.url, hub)
-      let (hers, his) = (places[0] + "/data.mdb", places[1] + "/data.mdb")
+      let areas = try await makeAreas(of: ["alice", "bob"], at: directory.url, hub)
+      let (hers, his) = (areas[0].path + "/data.mdb", areas[1].path + "/data.mdb")
       try FileManager.default.removeItem(atPath: his)
       try FileManager.default.copyItem(atPath: hers, toPath: his)
       let device = try Device(hub, in: directory)
@@ -126,25 +126,5 @@ struct AccountBoundaryTests {
       await expect(.registryDisagrees) { _ = try await device.registry.profile(for: bob) }
       #expect(try alice.profile.owner == alice.account)
     }
-  }
-
-  /// Makes areas with a record each, and lets go of them.
-  private static func areas(
-    of names: [String], at directory: URL, _ hub: TestHub
-  ) async throws -> [String] {
-    let session = AppSession()
-    session.signOut()
-    let registry = try ProfileRegistry(directory: directory, session: session)
-    registry.connect(to: hub.connection)
-    var places: [String] = []
-    for name in names {
-      let token = try hub.token(for: name)
-      let account = try await registry.verify(token: token)
-      session.signIn(account, token: token)
-      let profile = try await registry.profile(for: account)
-      try await profile.enqueue(.put("mine", Data("of \(name)".utf8)), account: account)
-      places.append(profile.area.directory)
-    }
-    return places
   }
 }

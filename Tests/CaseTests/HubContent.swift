@@ -16,7 +16,9 @@ extension TestHub {
     var found: [WireRecord] = []
     var after: UInt64 = 0
     while true {
-      let query = ChangesQuery(after: after, epoch: session.epoch, limit: 500)
+      // A scan from zero, which needs no tombstone.
+      let query = ChangesQuery(
+        after: after, epoch: session.epoch, limit: 500, until: session.highWater)
       let page = try await ask(.changes(query), ChangesPage.self, token: token, account: account)
       found += page.records
       after = page.next
@@ -89,8 +91,49 @@ func contents(of directory: String) throws -> [String: Data] {
   return found
 }
 
+/// A token that is like no other: one that is the same as before would not be tried again.
+func freshToken(for account: String) throws -> String {
+  let now = Int(Date().timeIntervalSince1970)
+  return try sign(
+    #"{"iss":"holdfast","aud":"holdfast","sub":"\#(account)","iat":\#(now),"exp":\#(now + 600),"#
+      + #""jti":"\#(UUID().uuidString)"}"#)
+}
+
 /// A token with any claims.
 func sign(_ claims: String) throws -> String {
   try TokenIssuer(issuer: "holdfast", audience: "holdfast", key: testKey)
     .sign(claims: Data(claims.utf8))
+}
+
+/// Makes areas with a record each that waits to be sent, and lets go of them.
+func makeAreas(
+  of names: [String], at directory: URL, _ hub: TestHub
+) async throws -> [(id: AreaID, path: String)] {
+  let session = AppSession()
+  session.signOut()
+  let registry = try ProfileRegistry(directory: directory, session: session)
+  registry.connect(to: hub.connection)
+  var areas: [(AreaID, String)] = []
+  for name in names {
+    let token = try hub.token(for: name)
+    let account = try await registry.verify(token: token)
+    session.signIn(account, token: token)
+    let profile = try await registry.profile(for: account)
+    try await profile.enqueue(.put("mine", Data("of \(name)".utf8)), account: account)
+    areas.append((profile.id, profile.area.directory))
+  }
+  return areas
+}
+
+/// Puts records as a signed-out person, and lets go of the area.
+func makeGuest(
+  _ records: [RecordID], at directory: URL
+) async throws {
+  let session = AppSession()
+  session.signOut()
+  let registry = try ProfileRegistry(directory: directory, session: session)
+  let profile = try await registry.unownedProfile()
+  for record in records {
+    try await profile.enqueue(.put(record, Data("guest's".utf8)), account: nil)
+  }
 }
