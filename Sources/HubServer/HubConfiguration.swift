@@ -22,6 +22,8 @@ public struct HubConfiguration: Sendable {
   /// A directory that receives every request body with the account that sent it; for tests only,
   /// nil by default. It holds what people wrote, in the clear.
   public var captureDirectory: URL?
+  /// How long an event stream is silent before it sends a comment: 15 seconds, as the protocol says.
+  package var commentInterval: Duration = .seconds(15)
 
   /// Where the hub listens.
   public struct Listen: Sendable, Hashable {
@@ -78,7 +80,7 @@ public struct HubConfiguration: Sendable {
     self.dataDirectory = dataDirectory
     listen = Listen()
     tokens = Tokens(keys: keys)
-    limits = HubLimits()
+    limits = HubLimits(waitSeconds: WireLimits.waitSecondsMax)
     storeByteCountMax = 64 << 30
     faultsEnabled = false
   }
@@ -104,7 +106,7 @@ public struct HubConfiguration: Sendable {
     try require("limits.pushMutations", limits.pushMutations, 1...500)
     try require("limits.payloadBytes", limits.payloadBytes, 0...(16 << 20))
     try require("limits.pushBytes", limits.pushBytes, 4_096...(1 << 30))
-    try require("limits.waitSeconds", limits.waitSeconds, 0...55)
+    try require("limits.waitSeconds", limits.waitSeconds, 0...WireLimits.waitSecondsMax)
     // A single mutation of the largest payload must fit into a push, in base64 and with its frame.
     let least = (limits.payloadBytes * 4 + 2) / 3 + 4_096
     try require(

@@ -17,16 +17,19 @@ public final class HubServer: Sendable {
   private let configuration: HubConfiguration
   private let now: @Sendable () -> Double
   let store: any HubStore
+  /// Who waits for changes.
+  package let signals: AccountSignals
   private let listener: Listener
   private let isStopped = Atomic(false)
 
   private init(
-    _ configuration: HubConfiguration, url: URL, store: any HubStore, listener: Listener,
-    now: @escaping @Sendable () -> Double
+    _ configuration: HubConfiguration, url: URL, store: any HubStore, signals: AccountSignals,
+    listener: Listener, now: @escaping @Sendable () -> Double
   ) {
     self.configuration = configuration
     self.url = url
     self.store = store
+    self.signals = signals
     self.listener = listener
     self.now = now
     hubID = store.hubID
@@ -44,16 +47,19 @@ public final class HubServer: Sendable {
   ) async throws(HubServerError) -> HubServer {
     try configuration.validate()
     let directory = try DataDirectory(configuration.dataDirectory)
+    let signals = AccountSignals()
     let store = try await LMDBHubStore.open(
-      directory, hubID: configuration.hubID, byteCountMax: configuration.storeByteCountMax)
+      directory, hubID: configuration.hubID, byteCountMax: configuration.storeByteCountMax,
+      signals: signals)
     do {
-      let listener = try makeListener(configuration, store, now)
+      let listener = try makeListener(configuration, store, signals, now)
       let address = configuration.listen.address
       let host = address.contains(":") ? "[\(address)]" : address
       guard let url = URL(string: "http://\(host):\(listener.port)") else {
         throw HubServerError(.listenFailed, "\(address) makes no URL")
       }
-      return HubServer(configuration, url: url, store: store, listener: listener, now: now)
+      return HubServer(
+        configuration, url: url, store: store, signals: signals, listener: listener, now: now)
     } catch let error as HubServerError {
       try await close(store)
       throw error
@@ -63,16 +69,17 @@ public final class HubServer: Sendable {
   }
 
   private static func makeListener(
-    _ configuration: HubConfiguration, _ store: any HubStore,
+    _ configuration: HubConfiguration, _ store: any HubStore, _ signals: AccountSignals,
     _ now: @escaping @Sendable () -> Double
   ) throws(HubServerError) -> Listener {
     let tokens = configuration.tokens
     let service = HubService(
-      store: store,
+      store: store, signals: signals,
       verifier: TokenVerifier(
         issuer: tokens.issuer, audience: tokens.audience, keys: tokens.keys),
       limits: configuration.limits, now: now, faultsEnabled: configuration.faultsEnabled,
-      capture: configuration.captureDirectory.map(BodyCapture.init))
+      capture: configuration.captureDirectory.map(BodyCapture.init),
+      commentInterval: configuration.commentInterval)
     let log: RequestLog?
     if let file = configuration.requestLog {
       log = try RequestLog(file: file, hub: store.hubID)

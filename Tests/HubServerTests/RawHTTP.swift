@@ -89,6 +89,16 @@ final class RawConnection: Sendable {
     }
   }
 
+  /// Whatever has come, at least one byte; nil once the hub has ended the connection.
+  func receiveSome() -> Data? {
+    var buffer = [UInt8](repeating: 0, count: 64 << 10)
+    let count = recv(descriptor, &buffer, buffer.count, 0)
+    return count > 0 ? Data(buffer[..<count]) : nil
+  }
+
+  /// Says that nothing more will be sent; an answer can still be read.
+  func endSending() { shutdown(descriptor, Int32(SHUT_WR)) }
+
   /// Whether the hub ends the connection.
   func isEnded() -> Bool {
     var byte: UInt8 = 0

@@ -104,6 +104,21 @@ struct TestClient: Sendable {
       isHead: method == "HEAD")
   }
 
+  /// A connection of its own on which a request was sent, and nothing read.
+  func connection(
+    _ target: String, _ added: [String: String] = [:], token: String? = nil
+  ) throws -> RawConnection {
+    let connection = try RawConnection(port: hub.url.port ?? 0)
+    var head = "GET \(target) HTTP/1.1\r\n"
+    var fields = headers + added.map { HeaderField($0.key, $0.value) }
+    if let token { fields[1].value = "Bearer \(token)" }
+    for field in fields {
+      head += "\(field.name): \(field.value)\r\n"
+    }
+    connection.send(Data("\(head)\r\n".utf8))
+    return connection
+  }
+
   func exchange(
     _ requestLine: Data, _ fields: [HeaderField], _ body: Data?, isHead: Bool = false
   ) async throws -> RawAnswer {
@@ -147,6 +162,16 @@ struct TestClient: Sendable {
 }
 
 extension HubServer {
+  /// Returns once so many clients wait, and only so many.
+  func untilWaiting(_ count: Int) async throws {
+    let clock = ContinuousClock()
+    let limit = clock.now + .seconds(30)
+    while signals.count != count {
+      try #require(clock.now < limit, "\(signals.count) wait, not \(count)")
+      try await clock.sleep(for: .milliseconds(2))
+    }
+  }
+
   /// Sends bytes on a connection of their own and reads one answer.
   func exchange(_ bytes: Data, isHead: Bool = false) async throws -> RawAnswer {
     let port = url.port ?? 0

@@ -153,10 +153,14 @@ extension Listener {
     let parked = ParkedConnection(pointer: connection)
     // Before the task begins: a resume that came first would be lost.
     MHD_suspend_connection(connection)
+    let presence = ClientPresence { [hangUps, socket = exchange.socket] subscription in
+      hangUps.watch(socket, subscription)
+    }
     tasks.add { [service] in
-      let reply = await service.answer(request, body: body)
+      let reply = await service.answer(request, body: body, presence: presence)
       exchange.reply.withLock { $0 = reply }
       MHD_resume_connection(parked.pointer)
+      await reply.events?.follow()
     }
     return .YES
   }
@@ -168,7 +172,13 @@ extension Listener {
     exchange.phase = .answering
     exchange.cause = reply.cause
     if reply.delivery == .dropped { return .NO }
-    guard let response = makeResponse(reply) else { return .NO }
+    let made =
+      if let events = reply.events {
+        EventResponse(events, connection, exchange, self).make()
+      } else {
+        makeResponse(reply)
+      }
+    guard let response = made else { return .NO }
     defer { MHD_destroy_response(response) }
     for header in reply.headers {
       guard MHD_add_response_header(response, header.name, header.value) == .YES else {
@@ -211,16 +221,9 @@ extension Listener {
           milliseconds: Double(elapsed / .microseconds(1)) / 1_000,
           account: exchange.request?.account.map(log.hash(of:)), cause: exchange.cause))
     }
+    exchange.reply.withLock { $0?.events }?.abandon()
     if exchange.isCounted { gate.leave() }
   }
-}
-
-/// A suspended connection.
-///
-/// - SAFETY: `@unchecked Sendable` since it lives until it is resumed, once, by whoever holds this,
-///   and libmicrohttpd allows that from any thread.
-private struct ParkedConnection: @unchecked Sendable {
-  let pointer: OpaquePointer
 }
 
 /// A body that ends too early, for the fault `cut-body`.
@@ -238,13 +241,12 @@ private func readCutBody(
   _ context: UnsafeMutableRawPointer?, _ position: UInt64,
   _ buffer: UnsafeMutablePointer<CChar>?, _ capacity: Int
 ) -> Int {
-  guard let context, let buffer else { return -2 }
+  guard let context, let buffer else { return holdfast_end_with_error() }
   // SAFETY: retained when the response was made, until `releaseCutBody`.
   let cut = Unmanaged<CutBody>.fromOpaque(context).takeUnretainedValue()
   let rest = cut.bytes.prefix(cut.byteCount).dropFirst(Int(position)).prefix(capacity)
-  // -2 is MHD_CONTENT_READER_END_WITH_ERROR, a macro that Swift does not import: the daemon ends the
-  // connection.
-  guard !rest.isEmpty else { return -2 }
+  // The daemon ends the connection.
+  guard !rest.isEmpty else { return holdfast_end_with_error() }
   rest.copyBytes(to: UnsafeMutableRawBufferPointer(start: buffer, count: capacity))
   return rest.count
 }

@@ -24,6 +24,7 @@ final class Listener: @unchecked Sendable {
   let gate = DrainGate()
   let deadlines = ConnectionDeadlines()
   let tasks = AnsweringTasks()
+  let hangUps: HangUpWatch
   private let socket: ListeningSocket
   private var daemon: OpaquePointer?
 
@@ -39,11 +40,16 @@ final class Listener: @unchecked Sendable {
     self.service = service
     self.log = log
     socket = try ListeningSocket(address: configuration.address, port: configuration.port)
+    do { hangUps = try HangUpWatch() } catch {
+      socket.end()
+      throw error
+    }
     daemon = holdfast_start_daemon(
       socket.descriptor, UInt32(configuration.connectionCountMax), Listener.connectionByteCount,
       UInt32(configuration.idleSeconds), handleRequest, requestStarted, requestCompleted,
       connectionChanged, Unmanaged.passUnretained(self).toOpaque())
     guard daemon != nil else {
+      hangUps.stop()
       // In nearly every such case libmicrohttpd has closed the socket: to close it here, too, could
       // hit another's.
       throw HubServerError(
@@ -61,6 +67,7 @@ final class Listener: @unchecked Sendable {
   func stop() async {
     gate.beginDraining()
     // Whoever only waits need not wait any longer; a store's write is never cut short.
+    service.signals.close()
     tasks.cancelAll()
     // From here on nobody is accepted; the socket itself is closed after the daemon has ended.
     MHD_quiesce_daemon(daemon)
@@ -81,6 +88,7 @@ final class Listener: @unchecked Sendable {
     // SAFETY: the reference that `init` took; the daemon's thread has ended.
     Unmanaged.passUnretained(self).release()
     deadlines.stop()
+    hangUps.stop()
     log?.flush()
   }
 }

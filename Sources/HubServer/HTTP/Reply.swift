@@ -16,6 +16,8 @@ package struct Reply: Sendable {
   package var headers: [HeaderField]
   package var body: Data
   package var delivery = Delivery.whole
+  /// What comes in place of a body; nil for an answer that is whole.
+  package var events: EventStream?
   /// The connection ends after it.
   package var closesConnection = false
   /// What went wrong inside, for the log; no payload, key or token.

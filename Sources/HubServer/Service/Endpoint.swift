@@ -6,6 +6,7 @@ package enum Endpoint: Hashable, Sendable {
   case changes
   case records
   case mutations
+  case events
   case health
   case readiness
 
@@ -16,6 +17,7 @@ package enum Endpoint: Hashable, Sendable {
     case "/v1/changes": self = .changes
     case "/v1/records": self = .records
     case "/v1/mutations": self = .mutations
+    case "/v1/events": self = .events
     case "/healthz": self = .health
     case "/readyz": self = .readiness
     default:
@@ -30,7 +32,7 @@ package enum Endpoint: Hashable, Sendable {
   /// The methods it has, as `Allow` lists them.
   package var methods: [String] {
     switch self {
-    case .session, .changes, .records, .health, .readiness: ["GET", "HEAD"]
+    case .session, .changes, .records, .events, .health, .readiness: ["GET", "HEAD"]
     case .client: ["PUT"]
     case .mutations: ["POST"]
     }
@@ -46,7 +48,7 @@ package enum Endpoint: Hashable, Sendable {
   package var takesBody: Bool {
     switch self {
     case .client, .mutations: true
-    case .session, .changes, .records, .health, .readiness: false
+    case .session, .changes, .records, .events, .health, .readiness: false
     }
   }
 
@@ -56,7 +58,7 @@ package enum Endpoint: Hashable, Sendable {
     case .session: ["nonce"]
     case .changes: ["after", "epoch", "limit", "until", "wait"]
     case .records: ["id"]
-    case .client, .mutations, .health, .readiness: []
+    case .client, .mutations, .events, .health, .readiness: []
     }
   }
 }

@@ -116,6 +116,10 @@ extension HubService {
         try? await Task.sleep(for: .milliseconds(milliseconds))
       case .dropAfterCommit: reply.delivery = .dropped
       case .cutBody(let byteCount):
+        if let events = reply.events {
+          events.feed.cut(afterByteCount: byteCount)
+          continue
+        }
         reply.delivery = .cut(
           afterByteCount: min(byteCount ?? reply.body.count / 2, max(reply.body.count - 1, 0)))
       case .otherAccountHeader:

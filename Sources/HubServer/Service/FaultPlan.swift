@@ -33,6 +33,8 @@ package enum Fault: Hashable, Sendable {
   case verdicts([MutationStatus])
   /// Tombstones below the high water are purged, once.
   case purgedTombstones
+  /// An event stream says hello, and nothing of any change.
+  case silentEvents
 }
 
 /// What `Holdfast-Fault` asks for, in its order.
@@ -74,6 +76,7 @@ package struct FaultPlan: Sendable {
     case ("cursor-back", nil, _): return .cursorBack
     case ("endless-more", nil, _): return .endlessMore
     case ("purged-tombstones", nil, _): return .purgedTombstones
+    case ("silent-events", nil, _): return .silentEvents
     case ("verdicts", let value?, _):
       let statuses = value.split(separator: ",").map { MutationStatus(rawValue: String($0)) }
       guard !statuses.contains(nil) else { break }

@@ -5,11 +5,14 @@ import LMDB
 extension HubService {
   /// The answer to an admitted request: disabled or erased, content type, size, form, client, epoch,
   /// cursor, verdicts.
-  package func answer(_ request: AdmittedRequest, body: Body) async -> Reply {
+  /// - Parameter presence: has the client watched if the answer keeps it waiting.
+  package func answer(
+    _ request: AdmittedRequest, body: Body, presence: ClientPresence
+  ) async -> Reply {
     var frame = request.frame
     var reply: Reply
     do {
-      reply = try await respond(to: request, body: body, &frame)
+      reply = try await respond(to: request, body: body, &frame, presence)
     } catch let refusal as Refusal {
       reply = frame.reply(refusal)
     } catch {
@@ -21,7 +24,8 @@ extension HubService {
   }
 
   private func respond(
-    to request: AdmittedRequest, body: Body, _ frame: inout ReplyFrame
+    to request: AdmittedRequest, body: Body, _ frame: inout ReplyFrame,
+    _ presence: ClientPresence
   ) async throws -> Reply {
     guard let token = request.token else { return try await openReply(request, frame) }
     if let plan = request.faults { try await applyBefore(plan, request, token.account) }
@@ -34,8 +38,9 @@ extension HubService {
     case .client(let segment):
       return try await clientReply(
         segment, request, data, token.account, standing.state, frame)
-    case .changes: return try await changesReply(request, token.account, &frame)
+    case .changes: return try await changesReply(request, token, &frame, presence)
     case .records: return try await recordReply(request, token.account, &frame)
+    case .events: return try await eventsReply(request, token, &frame, presence)
     case .mutations: return try await pushReply(request, data, token.account, &frame)
     case .health, .readiness: return try await openReply(request, frame)
     }

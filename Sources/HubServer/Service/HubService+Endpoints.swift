@@ -8,16 +8,13 @@ extension HubService {
   ) throws(Refusal) -> Reply {
     let query = try parameters(of: request)
     let state = standing.state
-    // Every wait is over as soon as it begins, so none is promised, whatever the configuration allows.
-    var announced = limits
-    announced.waitSeconds = 0
     return frame.reply(
       SessionAnswer(
         nonce: try query.uuid("nonce"), hub: store.hubID, epoch: state.epoch,
         lineage: state.lineage, account: request.bodyAccount(token.account),
         highWater: state.highWater, minimumCursor: state.minimumCursor,
         idempotencyFloor: state.idempotencyFloor, empty: standing.isEmpty,
-        expiresAt: token.expiresAt, limits: announced))
+        expiresAt: token.expiresAt, limits: limits))
   }
 
   func clientReply(
@@ -40,10 +37,16 @@ extension HubService {
   }
 
   func changesReply(
-    _ request: AdmittedRequest, _ account: AccountID, _ frame: inout ReplyFrame
+    _ request: AdmittedRequest, _ token: VerifiedToken, _ frame: inout ReplyFrame,
+    _ presence: ClientPresence
   ) async throws -> Reply {
-    let query = try pageQuery(parameters(of: request))
-    switch try await store.page(query, of: account, now: Int64(now())) {
+    let account = token.account
+    let parameters = try parameters(of: request)
+    let query = try pageQuery(parameters)
+    let wait = try parameters.count("wait", 0...UInt64(WireLimits.waitSecondsMax)) ?? 0
+    let outcome = try await page(
+      query, of: token, waitSeconds: min(wait, limits.waitSeconds), presence)
+    switch outcome {
     case .refused(let state, let refusal): throw refuse(refusal, state, &frame)
     case .page(let state, let records, let more, let next):
       frame.epoch = state.epoch
@@ -115,8 +118,6 @@ extension HubService {
     }
     let epoch = try query.uuid("epoch")
     let limit = try query.requiredCount("limit", 1...UInt64(WireLimits.batchCountMax))
-    // A wait is checked, and over as soon as it begins: `waitSeconds` says so.
-    _ = try query.count("wait", 0...UInt64(WireLimits.waitSecondsMax))
     return PageQuery(
       epoch: epoch, after: after, until: until, limit: min(limit, limits.pullRecords),
       byteCountMax: limits.pullBytes)

@@ -8,6 +8,8 @@ package import HubProtocol
 /// body; then ``answer(_:body:)``.
 package struct HubService: Sendable {
   let store: any HubStore
+  /// Who waits for changes; the store wakes them.
+  let signals: AccountSignals
   let verifier: TokenVerifier
   let limits: HubLimits
   /// Seconds since 1970.
@@ -16,18 +18,22 @@ package struct HubService: Sendable {
   let faults: FaultBoard?
   /// Nil unless bodies are captured.
   let capture: BodyCapture?
+  /// How long an event stream is silent before it sends a comment.
+  let commentInterval: Duration
 
   package init(
-    store: any HubStore, verifier: TokenVerifier, limits: HubLimits,
+    store: any HubStore, signals: AccountSignals, verifier: TokenVerifier, limits: HubLimits,
     now: @escaping @Sendable () -> Double, faultsEnabled: Bool = false,
-    capture: BodyCapture? = nil
+    capture: BodyCapture? = nil, commentInterval: Duration = .seconds(15)
   ) {
     self.store = store
+    self.signals = signals
     self.verifier = verifier
     self.limits = limits
     self.now = now
     faults = faultsEnabled ? FaultBoard() : nil
     self.capture = capture
+    self.commentInterval = commentInterval
   }
 
   /// The body of a request, as far as it was read.

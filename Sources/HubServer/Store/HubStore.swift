@@ -6,6 +6,9 @@ package import HubProtocol
 /// Each call is one transaction of its own, and decides by the rules of this module on the state that
 /// the transaction sees: what a request found before does not count. An implementation keeps every
 /// account apart by the bytes of its ID. Calls may run concurrently.
+///
+/// After each commit that changed what a waiting client would be answered (records, status, epoch,
+/// minimum cursor) it wakes those who wait for the account, through ``AccountSignals``.
 package protocol HubStore: Sendable {
   /// The hub's ID, the same for ever.
   var hubID: UUID { get }

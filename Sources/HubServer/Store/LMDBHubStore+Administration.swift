@@ -23,7 +23,7 @@ extension LMDBHubStore {
       case .recreate: try notes.add(.recreate, account)
       default: nil
       }
-    return try await write { [self] transaction in
+    return try await write(waking: account) { [self] transaction in
       var row = try row(of: account, &transaction)
       switch action {
       case .disable: if row.state.status == .active { row.state.status = .disabled }

@@ -4,7 +4,7 @@ import LMDB
 
 extension LMDBHubStore {
   func push(_ plan: PushPlan, for account: AccountID) async throws -> PushOutcome {
-    try await write { [self] transaction in
+    try await write(waking: account, if: \.isChange) { [self] transaction in
       var row = try row(of: account, &transaction)
       switch row.state.gate(plan.claim) {
       case .pass: break
@@ -124,6 +124,18 @@ extension LMDBHubStore {
       results.append(result)
     }
     return results
+  }
+}
+
+extension PushOutcome {
+  /// Whether something was stored: a mutation, or the epoch that a cursor above the high water calls
+  /// for.
+  fileprivate var isChange: Bool {
+    switch self {
+    case .judged(_, let results): results.contains { $0.status == .applied }
+    case .refused(_, .epochChanged): true
+    case .refused: false
+    }
   }
 }
 

@@ -18,7 +18,7 @@ extension LMDBHubStore {
     }
     if let outcome { return outcome }
     // The account is not there yet, or takes a new epoch: what is right is decided in the write.
-    return try await write { [self] transaction in
+    return try await write(waking: account) { [self] transaction in
       var row = try row(of: account, &transaction)
       switch row.state.gate(query.claim) {
       case .pass: return try page(query, of: row, transaction)

@@ -13,6 +13,7 @@ final class LMDBHubStore: HubStore {
   let environment: Environment
   let tables: Tables
   let notes: ErasureNotes
+  private let signals: AccountSignals
   private let directory: DataDirectory
   private let ledger: RunLedger
 
@@ -54,8 +55,9 @@ final class LMDBHubStore: HubStore {
 
   private init(
     hubID: UUID, environment: Environment, tables: Tables, directory: DataDirectory,
-    ledger: RunLedger
+    ledger: RunLedger, signals: AccountSignals
   ) {
+    self.signals = signals
     self.hubID = hubID
     self.environment = environment
     self.tables = tables
@@ -69,7 +71,7 @@ final class LMDBHubStore: HubStore {
   /// - Parameter hubID: a fixed ID, or nil for the stored one, or a new one at the first start.
   /// - Throws: ``HubServerError`` `directoryInUse`, `directoryUnusable` and `storeUnusable`.
   static func open(
-    _ directory: DataDirectory, hubID wanted: UUID?, byteCountMax: Int
+    _ directory: DataDirectory, hubID wanted: UUID?, byteCountMax: Int, signals: AccountSignals
   ) async throws(HubServerError) -> LMDBHubStore {
     do {
       try removeUnbegun(directory)
@@ -80,7 +82,8 @@ final class LMDBHubStore: HubStore {
         at: directory.store.path, configuration: configuration)
       let found = try environment.statistics().lastTransaction
       let store = try await started(
-        environment, Tables(environment), directory, foundTransaction: found, hubID: wanted)
+        environment, Tables(environment), directory, foundTransaction: found, hubID: wanted,
+        signals: signals)
       return store
     } catch let error as HubServerError {
       throw error
@@ -109,7 +112,7 @@ final class LMDBHubStore: HubStore {
 
   private static func started(
     _ environment: Environment, _ tables: Tables, _ directory: DataDirectory,
-    foundTransaction: UInt64, hubID wanted: UUID?
+    foundTransaction: UInt64, hubID wanted: UUID?, signals: AccountSignals
   ) async throws -> LMDBHubStore {
     let ledger = RunLedger(file: directory.runFile)
     let noted = try ledger.read()
@@ -122,7 +125,8 @@ final class LMDBHubStore: HubStore {
       hub: hub, run: run, transaction: environment.statistics().lastTransaction,
       noted: noted?.windows ?? [])
     let store = LMDBHubStore(
-      hubID: hub, environment: environment, tables: tables, directory: directory, ledger: ledger)
+      hubID: hub, environment: environment, tables: tables, directory: directory, ledger: ledger,
+      signals: signals)
     let erasures = try store.notes.read()
     try await environment.write { transaction in
       try transaction.put([format], for: "format", in: tables.meta)
@@ -176,6 +180,22 @@ final class LMDBHubStore: HubStore {
       try ledger.lease(transaction.identifier())
       return try body(&transaction)
     }
+  }
+
+  /// Runs a write that may change what those are answered who wait for the account, and wakes them.
+  ///
+  /// After a write that failed, too: it may have been stored.
+  func write<R: Sendable>(
+    waking account: AccountID, if isChange: (R) -> Bool = { _ in true },
+    _ body: @escaping @Sendable (inout WriteTransaction) throws -> R
+  ) async throws -> R {
+    let result: R
+    do { result = try await write(body) } catch {
+      signals.wake(account)
+      throw error
+    }
+    if isChange(result) { signals.wake(account) }
+    return result
   }
 
   func probe() async throws {
