@@ -82,7 +82,9 @@ let package = Package(
       name: "lmdb-fault-child", dependencies: ["LMDB"], path: "Tests/LMDBFaultChild"),
     .testTarget(name: "LMDBFaultTests", dependencies: ["LMDB", "lmdb-fault-child"]),
     .testTarget(name: "HubProtocolTests", dependencies: ["HubProtocol"]),
-    .testTarget(name: "HubClientTests", dependencies: ["HubClient", "HubProtocol", "ProfileSync"]),
+    .testTarget(
+      name: "HubClientTests",
+      dependencies: ["HubClient", "HubProtocol", "ProfileSync", "HubServer"]),
     // `hubd` is started as a process by tests that kill it.
     .testTarget(
       name: "HubServerTests", dependencies: ["HubServer", "HubProtocol", "LMDB", "hubd"]),

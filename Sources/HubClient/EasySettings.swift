@@ -49,7 +49,8 @@ final class EasySettings {
     set(CURLOPT_CONNECTTIMEOUT_MS, exchange.connectTimeout.curlMilliseconds)
     // Refuses by the announced length, before the body; 0 would mean no limit, and the collector
     // counts in any case.
-    if exchange.answerByteCountMax > 0 {
+    // Later versions count what comes in, which a stream may go on with for as long as it likes.
+    if exchange.answerByteCountMax > 0, !exchange.isStream {
       set(CURLOPT_MAXFILESIZE_LARGE, offset: exchange.answerByteCountMax)
     }
   }

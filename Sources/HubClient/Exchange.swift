@@ -15,11 +15,14 @@ struct Exchange: Sendable {
   let timeout: Duration
   let connectTimeout: Duration
   let stallLimit: Duration
+  /// Its answer is taken as it comes.
+  let isStream: Bool
   /// What an error calls this exchange: method and address, without the query.
   let name: String
 
   init(
-    _ request: HubRequest, to address: HubAddress, connectTimeout: Duration
+    _ request: HubRequest, to address: HubAddress, connectTimeout: Duration,
+    isStream: Bool = false
   ) throws(TransportError) {
     func refusal(_ reason: String) -> TransportError {
       TransportError(
@@ -65,6 +68,7 @@ struct Exchange: Sendable {
     timeout = request.timeout
     self.connectTimeout = min(connectTimeout, request.timeout)
     stallLimit = request.stallLimit
+    self.isStream = isStream
     let path = request.target.prefix { $0 != "?" }
     name = "\(request.method) \(address.base)\(path)"
   }

@@ -8,10 +8,15 @@ final class Transfer {
   let submission: Submission
   /// Valid until ``free()``.
   let easy: UnsafeMutableRawPointer
-  fileprivate var collector: AnswerCollector
+  private var collector: AnswerCollector
   private var headerList: UnsafeMutablePointer<curl_slist>?
   private var lastMoved = ContinuousClock.now
   private var lastByteCount = 0
+  /// Set once the head of a stream of events has come: the body is taken apart as it comes.
+  private var parser: EventStreamParser?
+  /// Why a stream cannot go on.
+  private var streamFailure: TransportError?
+  private var streamByteCount = 0
 
   /// - Returns: Nil if there is no memory for a handle.
   init?(_ submission: Submission) {
@@ -45,9 +50,9 @@ final class Transfer {
     // SAFETY: libcurl calls back only while the handle is in the multi handle; the driver keeps
     // this object until it has taken the handle out.
     let context = Unmanaged.passUnretained(self).toOpaque()
-    settings.set(CURLOPT_WRITEFUNCTION, callback: takeBody)
+    settings.set(CURLOPT_WRITEFUNCTION, callback: bodyCame)
     settings.set(CURLOPT_WRITEDATA, pointer: context)
-    settings.set(CURLOPT_HEADERFUNCTION, callback: takeHeaderLine)
+    settings.set(CURLOPT_HEADERFUNCTION, callback: headerLineCame)
     settings.set(CURLOPT_HEADERDATA, pointer: context)
     guard settings.result == CURLE_OK else {
       return TransportError(curlCode: settings.result.rawValue, exchange: exchange.name)
@@ -59,7 +64,7 @@ final class Transfer {
   func timeUntilStalled(now: ContinuousClock.Instant) -> Duration {
     var uploaded: curl_off_t = 0
     _ = holdfast_curl_get_offset(easy, CURLINFO_SIZE_UPLOAD_T, &uploaded)
-    let byteCount = Int(uploaded) + collector.receivedByteCount
+    let byteCount = Int(uploaded) + collector.receivedByteCount + streamByteCount
     if byteCount != lastByteCount {
       lastByteCount = byteCount
       lastMoved = now
@@ -70,6 +75,7 @@ final class Transfer {
   /// What came of it, once libcurl says that it is over.
   func outcome(_ code: CURLcode) -> Result<HubResponse, TransportError> {
     let exchange = submission.exchange
+    if let streamFailure { return .failure(streamFailure) }
     if collector.isTooLarge || code == CURLE_FILESIZE_EXCEEDED {
       return .failure(
         .answerTooLarge(exchange: exchange.name, byteCountMax: exchange.answerByteCountMax))
@@ -90,22 +96,70 @@ final class Transfer {
     return .success(
       HubResponse(status: status, headers: collector.headers, body: collector.body))
   }
+
+  /// Takes one line of a head.
+  /// - Returns: False if the exchange must end.
+  fileprivate func takeHeaderLine(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    guard collector.takeHeaderLine(bytes) else { return false }
+    if case .events(let receiver) = submission.taker, parser == nil, collector.hasWholeHead {
+      openStream(receiver)
+    }
+    return true
+  }
+
+  /// Takes a part of the body.
+  /// - Returns: False if the exchange must end.
+  fileprivate func takeBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    guard case .events(let receiver) = submission.taker, parser != nil else {
+      return collector.takeBody(bytes)
+    }
+    streamByteCount += bytes.count
+    for event in parser?.take(bytes) ?? [] {
+      do throws(WireError) {
+        if let event = try HubEvent(name: event.name, data: event.data) { receiver.add(event) }
+      } catch {
+        streamFailure = TransportError(
+          code: .other,
+          description: "\(submission.exchange.name): an event cannot be read: \(error.description)")
+        return false
+      }
+    }
+    guard let parser, !parser.isTooLarge else {
+      streamFailure = .answerTooLarge(
+        exchange: submission.exchange.name, byteCountMax: EventStreamParser.eventByteCountMax)
+      return false
+    }
+    return true
+  }
+
+  /// Anything but a stream is kept as a whole, like the answer to any other request.
+  private func openStream(_ receiver: EventReceiver) {
+    let head = HubResponse(status: 200, headers: collector.headers, body: Data())
+    let types = head.values(of: HubHeader.contentType)
+    let type = types.first?.prefix { $0 != ";" && $0 != " " }.lowercased()
+    var status = 0
+    guard types.count == 1, type == HubCall.eventContentType,
+      holdfast_curl_get_long(easy, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK, status == 200
+    else { return }
+    parser = EventStreamParser()
+    receiver.open(head)
+  }
 }
 
 /// Corresponds to `CURLOPT_WRITEFUNCTION`: another count than it was given ends the exchange.
-private func takeBody(
+private func bodyCame(
   _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
   _ context: UnsafeMutableRawPointer?
 ) -> Int {
-  take(bytes, size * count, context) { $0.collector.takeBody($1) }
+  take(bytes, size * count, context) { $0.takeBody($1) }
 }
 
 /// Corresponds to `CURLOPT_HEADERFUNCTION`: one whole line at a time.
-private func takeHeaderLine(
+private func headerLineCame(
   _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
   _ context: UnsafeMutableRawPointer?
 ) -> Int {
-  take(bytes, size * count, context) { $0.collector.takeHeaderLine($1) }
+  take(bytes, size * count, context) { $0.takeHeaderLine($1) }
 }
 
 private func take(

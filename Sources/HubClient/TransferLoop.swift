@@ -6,12 +6,23 @@ import Synchronization
 
 /// What a caller hands over to have it sent: the exchange, and where its outcome goes.
 struct Submission: Sendable {
+  /// Who takes what comes in.
+  enum Taker: Sendable {
+    /// A caller who waits for the whole answer.
+    case answer(CheckedContinuation<Result<HubResponse, TransportError>, Never>)
+    /// A reader of events, who gets each as it comes.
+    case events(EventReceiver)
+  }
+
   let exchange: Exchange
   let ticket: TransferTicket
-  let continuation: CheckedContinuation<Result<HubResponse, TransportError>, Never>
+  let taker: Taker
 
   func finish(_ result: Result<HubResponse, TransportError>) {
-    continuation.resume(returning: result)
+    switch taker {
+    case .answer(let continuation): continuation.resume(returning: result)
+    case .events(let receiver): receiver.finish(result)
+    }
   }
 }
 

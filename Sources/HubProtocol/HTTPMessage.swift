@@ -17,6 +17,8 @@ public struct HubRequest: Hashable, Sendable {
   public var timeout: Duration
   /// How long no byte may move in either direction, waiting for the answer included.
   public var stallLimit: Duration
+  /// The hub may keep it waiting on purpose: a transport lets no other request wait behind it.
+  public var mayWait: Bool
 
   /// Takes a request; nothing is checked.
   /// - Parameters:
@@ -27,10 +29,11 @@ public struct HubRequest: Hashable, Sendable {
   ///   - answerByteCountMax: In bytes of answer body, 64 MiB by default.
   ///   - timeout: For the whole exchange, 60 s by default.
   ///   - stallLimit: Without a byte in either direction, 30 s by default.
+  ///   - mayWait: Whether the hub may keep it waiting on purpose, false by default.
   public init(
     method: String, target: String, headers: [HeaderField] = [], body: Data? = nil,
     answerByteCountMax: Int = 64 << 20, timeout: Duration = .seconds(60),
-    stallLimit: Duration = .seconds(30)
+    stallLimit: Duration = .seconds(30), mayWait: Bool = false
   ) {
     self.method = method
     self.target = target
@@ -39,6 +42,7 @@ public struct HubRequest: Hashable, Sendable {
     self.answerByteCountMax = answerByteCountMax
     self.timeout = timeout
     self.stallLimit = stallLimit
+    self.mayWait = mayWait
   }
 }
 

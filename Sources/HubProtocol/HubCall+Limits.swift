@@ -16,6 +16,10 @@ extension HubCall {
   private static let bulkTimeout: Duration = .seconds(600)
   /// The whole exchange of a call whose bodies are small.
   private static let smallTimeout: Duration = .seconds(30)
+  /// A stream of events: it ends with its token, and is asked for again now and then.
+  private static let streamTimeout: Duration = .seconds(86_400)
+  /// Without a byte of a stream: three of the comments that come every 15 seconds.
+  private static let streamStandstillMax: Duration = .seconds(45)
   /// Without a byte in either direction.
   private static let standstillMax: Duration = .seconds(30)
 
@@ -23,6 +27,7 @@ extension HubCall {
     switch self {
     case .session, .registerClient: HubCall.smallTimeout
     case .changes, .record, .push: HubCall.bulkTimeout
+    case .events: HubCall.streamTimeout
     }
   }
 
@@ -31,6 +36,15 @@ extension HubCall {
     case .session, .registerClient, .record, .push: HubCall.standstillMax
     // During a long poll nothing moves, as asked.
     case .changes(let query): HubCall.standstillMax + .seconds(query.sentWaitSeconds)
+    case .events: HubCall.streamStandstillMax
+    }
+  }
+
+  var mayWait: Bool {
+    switch self {
+    case .session, .registerClient, .record, .push: false
+    case .changes(let query): query.sentWaitSeconds > 0 && query.until == nil
+    case .events: true
     }
   }
 
@@ -39,7 +53,7 @@ extension HubCall {
     let pullBytes = min(max(limits.pullBytes, 0), HubCall.answerByteCountMax)
     let recordBytes = payloadBytes + RecordID.byteCountMax
     switch self {
-    case .session, .registerClient:
+    case .session, .registerClient, .events:
       return HubCall.smallAnswerByteCountMax
     case .record:
       return encodedByteCountMax(contentBytes: recordBytes, elementCount: 1, format: format)

@@ -16,6 +16,8 @@ public enum HubCall: Hashable, Sendable {
   case record(id: RecordID)
   /// `POST /v1/mutations`.
   case push(PushRequest)
+  /// `GET /v1/events`: a stream of hints, which no transport reads to its end; see ``HubEvent``.
+  case events
 
   /// The request to send.
   ///
@@ -38,14 +40,18 @@ public enum HubCall: Hashable, Sendable {
       }
       headers.append(HeaderField(HubHeader.account, PercentEncoding.encode(bytes: account.bytes)))
     }
-    headers.append(HeaderField(HubHeader.accept, format.contentType))
+    let accepted = self == .events ? HubCall.eventContentType : format.contentType
+    headers.append(HeaderField(HubHeader.accept, accepted))
     let body = body(format: format)
     if body != nil { headers.append(HeaderField(HubHeader.contentType, format.contentType)) }
     return HubRequest(
       method: method, target: target, headers: headers, body: body,
       answerByteCountMax: answerByteCountMax(format: format, limits: limits),
-      timeout: timeout, stallLimit: stallLimit)
+      timeout: timeout, stallLimit: stallLimit, mayWait: mayWait)
   }
+
+  /// The form of a stream of events, whatever the format of other answers.
+  public static let eventContentType = "text/event-stream"
 }
 
 /// What to ask `GET /v1/changes` for.
@@ -99,7 +105,7 @@ extension HubCall {
 
   private var method: String {
     switch self {
-    case .session, .changes, .record: "GET"
+    case .session, .changes, .record, .events: "GET"
     case .registerClient: "PUT"
     case .push: "POST"
     }
@@ -112,12 +118,13 @@ extension HubCall {
     case .changes(let query): query.target
     case .record(let id): "/v1/records?id=\(PercentEncoding.encode(bytes: id.bytes))"
     case .push: "/v1/mutations"
+    case .events: "/v1/events"
     }
   }
 
   private func body(format: WireFormat) -> Data? {
     switch self {
-    case .session, .changes, .record: nil
+    case .session, .changes, .record, .events: nil
     case .registerClient(_, let name): ClientRegistration(name: name).encoded(as: format)
     case .push(let push): push.encoded(as: format)
     }

@@ -76,7 +76,7 @@ struct HubCallTests {
     for call in [
       HubCall.session(nonce: samples.hub), .record(id: "a"), .push(samples.push),
       .registerClient(client: samples.client, name: "a"),
-      .changes(ChangesQuery(after: 0, epoch: samples.epoch)),
+      .changes(ChangesQuery(after: 0, epoch: samples.epoch)), .events,
     ] {
       let request = request(call)
       #expect(!request.target.contains("to.ke.n"))
@@ -91,6 +91,23 @@ struct HubCallTests {
     let poll = request(.changes(ChangesQuery(after: 0, epoch: samples.epoch, waitSeconds: 55)))
     #expect(poll.stallLimit == plain.stallLimit + .seconds(55))
     #expect(poll.timeout > poll.stallLimit)
+    #expect(poll.mayWait && !plain.mayWait)
+    // A wait counts only without an end.
+    let bounded = request(
+      .changes(ChangesQuery(after: 0, epoch: samples.epoch, until: 9, waitSeconds: 55)))
+    #expect(!bounded.mayWait)
+  }
+
+  @Test("asks for events in their own form, and lets them come for long")
+  func events() {
+    for format in WireFormat.allCases {
+      let request = request(.events, format: format)
+      #expect(request.method == "GET" && request.target == "/v1/events" && request.body == nil)
+      #expect(request.headers.filter { $0.name == "Accept" }.map(\.value) == ["text/event-stream"])
+      // Three comments that are missing, one every 15 seconds.
+      #expect(request.stallLimit == .seconds(45))
+      #expect(request.timeout >= .seconds(3_600) && request.mayWait)
+    }
   }
 
   @Test("admits the largest answer that the limits allow", arguments: WireFormat.allCases)
