@@ -108,7 +108,7 @@ let package = Package(
       name: "CaseTests",
       dependencies: [
         "SyncTestSupport", "ProfileSync", "ProfileStore", "HubProtocol", "HubClient", "HubServer",
-        "LMDB", "case-child",
+        "LMDB", "case-child", "hubd",
       ]),
     .testTarget(name: "ToolSupportTests", dependencies: ["ToolSupport"]),
     // `bench` is started as a process. It is no dependency: its malloc would be that of the tests.

@@ -5,20 +5,29 @@ import ProfileStore
 import ProfileSync
 import Synchronization
 
-/// Counts the places that a pass comes to, each kind by itself, and ends the process at one of them.
-/// Without one it says them all.
+/// Counts the places that a pass comes to, each kind by itself, and ends the process at one of them, or
+/// stays there. Without one it says them all.
 final class Places: Sendable {
   private let end: String?
+  private let stays: Bool
   private let counts = Mutex<[String: Int]>([:])
 
-  init(endingAt end: String?) { self.end = end }
+  /// - Parameter place: kind and number, as in `request:3`; `stay request:3`: waits there to be killed.
+  init(_ place: String?) {
+    stays = place?.hasPrefix("stay ") == true
+    end = stays ? place.map { String($0.dropFirst(5)) } : place
+  }
 
   func reach(_ kind: String) {
     let place = counts.withLock { counts in
       counts[kind, default: 0] += 1
       return "\(kind):\(counts[kind] ?? 0)"
     }
-    if place == end { endHere() }
+    if place == end {
+      guard stays else { endHere() }
+      say("stays")
+      while true { pause() }
+    }
     if end == nil { say(place) }
   }
 }
@@ -63,7 +72,7 @@ extension Child {
       say("enqueued \(record.text) \(text)")
       next += 1
     }
-    let places = Places(endingAt: place == "-" ? nil : place)
+    let places = Places(place == "-" ? nil : place)
     transport.places.withLock { $0 = places }
     profile.area.onCommit.withLock { hook in
       hook = { step in places.reach(step == .commits ? "commits" : "committed") }

@@ -14,7 +14,7 @@ struct StoreCaseTests {
       let device = try Device(hub)
       let alice = try await device.signIn()
       try await alice.send(["first"], "1")
-      let child = try CaseChild("inspect", hub, device.directory.url, as: "alice")
+      let child = try CaseChild.start("inspect", hub, device.directory.url, as: "alice")
       #expect(await child.line() == "begun")
       for round in 1...20 {
         try child.send("look")
@@ -24,6 +24,35 @@ struct StoreCaseTests {
       }
       #expect(try await child.end() == .exited(0))
       #expect(try await hub.highWater(of: "alice") == 101)
+    }
+  }
+
+  @Test(
+    "J1: a pass of another process makes this one busy, or wait; killed, it keeps nobody waiting")
+  func otherProcessSyncs() async throws {
+    try await TestHub.run { hub in
+      let device = try Device(hub, keeping: .app)
+      let alice = try await device.signIn()
+      try await alice.write(["a"], "1")
+      let app = device.directory.url.appending(path: "app.json").path
+      let child = try CaseChild.start(
+        "pass", hub, device.directory.url, as: "alice", ["ordinary", app, "stay request:2"])
+      #expect(await child.line() == "stays")
+      for waiting in [PassWait.notAtAll, .atMost(.milliseconds(20))] {
+        await expect(.busy) {
+          try await alice.profile.synchronize(account: alice.account, waiting: waiting) { batch in
+            _ = try batch.changes(localOwner: alice.account.bytes)
+          }
+        }
+      }
+      // Reading and enqueueing go on all the while.
+      try await alice.write(["b"], "2")
+      #expect(try alice.profile.outbox().count == 2)
+      let waiting = Task { try await alice.pass() }
+      child.kill()
+      #expect(try await child.end() == .signal(SIGKILL))
+      _ = try await waiting.value
+      #expect(try await hub.highWater(of: "alice") == 2)
     }
   }
 
@@ -98,7 +127,7 @@ struct StoreCaseTests {
       let alice = try await device.signIn()
       try await alice.send(["a"], "1")
       for _ in 0..<6 {
-        let child = try CaseChild("readers", hub, device.directory.url, as: "alice", ["200"])
+        let child = try CaseChild.start("readers", hub, device.directory.url, as: "alice", ["200"])
         #expect(await child.line() == "held 200")
         child.kill()
         #expect(try await child.end() == .signal(SIGKILL))

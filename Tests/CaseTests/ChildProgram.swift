@@ -3,35 +3,31 @@ import HubServer
 import SyncTestSupport
 import Testing
 
-/// A `case-child` in a process of its own, as the build made it.
-final class CaseChild: Sendable {
+/// A program of this package in a process of its own, as the build made it.
+final class ChildProgram: Sendable {
   enum Ending: Hashable, Sendable {
     case exited(Int32)
     case signal(Int32)
   }
 
   private static let starting = NSLock()
-  private static let executable = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
-    .deletingLastPathComponent().appending(path: "case-child").path
+  /// Beside the tests themselves.
+  private static let directory = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
+    .deletingLastPathComponent()
 
   private let identifier: pid_t
   private let output: FileHandle
   private let input: FileHandle
 
-  /// - Parameter words: a task and what it needs besides hub, directory and token.
-  init(
-    _ task: String, _ hub: TestHub, _ directory: URL, as account: String, _ words: [String] = []
-  ) throws {
-    let arguments =
-      [Self.executable, task, hub.server.url.absoluteString, directory.path]
-      + [try hub.token(for: account)] + words
+  init(_ name: String, _ arguments: [String]) throws {
+    let program = Self.directory.appending(path: name).path
     let (from, to) = (Pipe(), Pipe())
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
     posix_spawn_file_actions_adddup2(&actions, from.fileHandleForWriting.fileDescriptor, 1)
     posix_spawn_file_actions_adddup2(&actions, to.fileHandleForReading.fileDescriptor, 0)
-    var strings = arguments.map { strdup($0) }
+    var strings = ([program] + arguments).map { strdup($0) }
     defer { strings.forEach { free($0) } }
     strings.append(nil)
     var identifier: pid_t = 0
@@ -43,8 +39,8 @@ final class CaseChild: Sendable {
       to.fileHandleForWriting,
     ] { _ = fcntl(handle.fileDescriptor, F_SETFD, FD_CLOEXEC) }
     try #require(
-      posix_spawn(&identifier, Self.executable, &actions, nil, strings, environ) == 0,
-      "\(Self.executable) cannot be started; build it first")
+      posix_spawn(&identifier, program, &actions, nil, strings, environ) == 0,
+      "\(program) cannot be started; build it first")
     self.identifier = identifier
     output = from.fileHandleForReading
     input = to.fileHandleForWriting
@@ -86,12 +82,24 @@ final class CaseChild: Sendable {
       return status & 0x7F == 0 ? .exited(status >> 8 & 0xFF) : .signal(status & 0x7F)
     }
   }
+}
+
+/// A `case-child`.
+enum CaseChild {
+  /// - Parameter words: what the task needs besides hub, directory and token.
+  static func start(
+    _ task: String, _ hub: TestHub, _ directory: URL, as account: String, _ words: [String] = []
+  ) throws -> ChildProgram {
+    try ChildProgram(
+      "case-child",
+      [task, hub.server.url.absoluteString, directory.path, try hub.token(for: account)] + words)
+  }
 
   /// Runs one to its end.
   static func run(
     _ task: String, _ hub: TestHub, _ directory: URL, as account: String, _ words: [String] = []
-  ) async throws -> (lines: [String], ending: Ending) {
-    let child = try CaseChild(task, hub, directory, as: account, words)
+  ) async throws -> (lines: [String], ending: ChildProgram.Ending) {
+    let child = try start(task, hub, directory, as: account, words)
     let lines = await child.lines()
     return (lines, try await child.end())
   }
