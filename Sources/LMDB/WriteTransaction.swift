@@ -66,8 +66,36 @@ public struct WriteTransaction: ~Copyable, Transaction {
     _ body: (inout OutputRawSpan) -> Void
   ) throws(LMDBError) {
     try K.withEncodedKey(key) { (key) throws(LMDBError) in
-      try reserve(byteCount, for: key, in: table.base, body)
+      _ = try reserve(byteCount, for: key, in: table.base, .replace, body)
     }
+  }
+
+  /// Makes room for a value of known size behind all others, and has `body` fill it in place.
+  ///
+  /// What `body` leaves unfilled is zero.
+  /// - Parameters:
+  ///   - byteCount: the value's size in bytes, 0 to 1 GiB.
+  ///   - key: 1 to 511 bytes when encoded, behind the last one.
+  ///   - table: a table of the transaction's environment.
+  ///   - body: gets the room, empty; it cannot be kept.
+  /// - Throws: as ``append(_:for:in:)``; `body` was not called then.
+  /// - Cost: as ``append(_:for:in:)`` without the copy. Corresponds to `MDB_APPEND` with `MDB_RESERVE`.
+  @inlinable
+  public mutating func append<K, V>(
+    byteCount: Int, for key: K.Key, in table: Table<K, V>,
+    _ body: (inout OutputRawSpan) -> Void
+  ) throws(LMDBError) {
+    let isStored = try K.withEncodedKey(key) { (key) throws(LMDBError) in
+      try reserve(byteCount, for: key, in: table.base, .append, body)
+    }
+    guard isStored else { throw appendedOutOfOrder(table.name) }
+  }
+
+  @usableFromInline
+  func appendedOutOfOrder(_ table: String) -> LMDBError {
+    unsafe LMDBError(
+      .keyExists, operation: "mdb_put", path: core.environment.path, table: table,
+      detail: "appended out of order")
   }
 
   /// Stores a value unless the key is there.
@@ -90,9 +118,7 @@ public struct WriteTransaction: ~Copyable, Transaction {
     _ value: V.Value, for key: K.Key, in table: Table<K, V>
   ) throws(LMDBError) {
     guard try store(value, for: key, in: table, .append) else {
-      throw unsafe LMDBError(
-        .keyExists, operation: "mdb_put", path: core.environment.path, table: table.name,
-        detail: "appended out of order")
+      throw appendedOutOfOrder(table.name)
     }
   }
 
@@ -160,6 +186,15 @@ public struct WriteTransaction: ~Copyable, Transaction {
     case append
     /// Adds to a key's values, unless this one is among them.
     case unlessPaired
+
+    var flags: Int32 {
+      switch self {
+      case .replace: 0
+      case .keep: MDB_NOOVERWRITE
+      case .append: MDB_APPEND
+      case .unlessPaired: MDB_NODUPDATA
+      }
+    }
   }
 
   @inlinable
@@ -179,13 +214,7 @@ public struct WriteTransaction: ~Copyable, Transaction {
     _ bytes: RawSpan, for key: RawSpan, in table: TableBase, _ mode: StoreMode
   ) throws(LMDBError) -> Bool {
     try checkStore(bytes.byteCount, key, table)
-    let flags: Int32 =
-      switch mode {
-      case .replace: 0
-      case .keep: MDB_NOOVERWRITE
-      case .append: MDB_APPEND
-      case .unlessPaired: MDB_NODUPDATA
-      }
+    let flags = mode.flags
     let result = unsafe bytes.withUnsafeBytes { bytes in
       var value = unsafe MDB_val(bytes)
       return unsafe store(&value, for: key, in: table, flags)
@@ -195,15 +224,18 @@ public struct WriteTransaction: ~Copyable, Transaction {
     return true
   }
 
+  /// - Returns: whether there was room made.
   @usableFromInline
   mutating func reserve(
-    _ byteCount: Int, for key: RawSpan, in table: TableBase,
+    _ byteCount: Int, for key: RawSpan, in table: TableBase, _ mode: StoreMode,
     _ body: (inout OutputRawSpan) -> Void
-  ) throws(LMDBError) {
+  ) throws(LMDBError) -> Bool {
     trapUnless(byteCount >= 0, "a value of \(byteCount) bytes")
     try checkStore(byteCount, key, table)
     var value = unsafe MDB_val(mv_size: byteCount, mv_data: nil)
-    try check(unsafe store(&value, for: key, in: table, MDB_RESERVE), "mdb_put", table)
+    let result = unsafe store(&value, for: key, in: table, MDB_RESERVE | mode.flags)
+    if result == MDB_KEYEXIST { return false }
+    try check(result, "mdb_put", table)
     // SAFETY: LMDB answers with that many bytes of a page of this transaction, which stay there
     // until its next write; `body` cannot write, since `self` is in use.
     let room = unsafe UnsafeMutableRawBufferPointer(start: value.mv_data, count: byteCount)
@@ -212,6 +244,7 @@ public struct WriteTransaction: ~Copyable, Transaction {
     let filled = unsafe output.finalize(for: room)
     // The page came from the heap: what lay there must not reach the disk.
     for offset in filled..<byteCount { unsafe room[offset] = 0 }
+    return true
   }
 
   private func checkStore(
