@@ -19,10 +19,10 @@ extension Area {
       guard named != mutation else {
         throw StoreError(.badBase, "a mutation cannot be based on itself")
       }
-      if case .waiting(let place) = try transaction.value(of: named, in: tables.mutations) {
-        guard earlier.contains(place) else {
-          throw StoreError(.badBase, "the base names no earlier mutation of this record")
-        }
+      if try earlier.contains(where: { try entry($0, transaction)?.mutation == named }) {
+        // An earlier one of this record, which is what a base may name.
+      } else if case .waiting = try transaction.value(of: named, in: tables.mutations) {
+        throw StoreError(.badBase, "the base names no earlier mutation of this record")
       } else if let known = try acknowledged(named, transaction) {
         guard known.entry.record == record else {
           throw StoreError(.badBase, "the base names a mutation of another record")
@@ -46,9 +46,11 @@ extension Area {
   private func raised<T: Transaction & ~Copyable>(
     _ base: Mutation.Base, of record: RecordID, _ transaction: borrowing T
   ) throws -> Mutation.Base {
-    guard let own = try transaction.value(of: record, in: tables.unpulled),
-      own.epoch == (try tables.cursor(.highWater, transaction)?.epoch)
+    guard let ahead = try transaction.value(of: record, in: tables.known)?.ahead, ahead.isOwn,
+      let epoch = try tables.cursor(.highWater, transaction)?.epoch,
+      try tables.epochs(transaction).number(of: epoch) == ahead.mark.epoch
     else { return base }
+    let own = ahead.mark
     switch base {
     case .version(let version): return .version(max(version, own.version))
     case .mustNotExist: return own.isDeleted ? base : .version(own.version)
@@ -66,9 +68,10 @@ extension Area {
       return .mutation(before.mutation)
     }
     var newest = entry.parked?.current.map { (version: $0.version, isDeleted: $0.isDeleted) }
-    if let known = try transaction.value(of: entry.record, in: tables.metadata),
+    if let known = try transaction.value(of: entry.record, in: tables.known)?.applied,
       let epoch = try tables.cursor(.highWater, transaction)?.epoch,
-      let version = known.version(in: epoch, lineage: try tables.lineage(transaction)),
+      let version = try comparison(in: epoch, lineage: tables.lineage(transaction), transaction)
+        .version(known),
       version > newest?.version ?? 0
     {
       newest = (version, known.isDeleted)
@@ -89,9 +92,10 @@ extension Area {
     with base: Mutation.Base?, of record: RecordID, _ transaction: borrowing T
   ) throws -> Parked? {
     guard case .version(let version) = base,
-      let known = try transaction.value(of: record, in: tables.metadata),
-      let epoch = try epoch(transaction), known.epoch != epoch,
-      try version > tables.lineage(transaction).forkedAt(known.epoch)
+      let known = try transaction.value(of: record, in: tables.known)?.applied,
+      let epoch = try epoch(transaction),
+      case let knownEpoch = try tables.epochs(transaction).epoch(known.epoch), knownEpoch != epoch,
+      try version > tables.lineage(transaction).forkedAt(knownEpoch)
     else { return nil }
     return Parked(reason: .conflict, code: HubCode.epochChanged.rawValue)
   }
@@ -102,14 +106,13 @@ extension Area {
     followersOf entry: OutboxEntry, onto base: Mutation.Base?,
     _ transaction: inout WriteTransaction
   ) throws {
-    let place = RecordOrderCodec.Key(record: entry.record, order: entry.order)
-    guard let next = try transaction.firstKey(in: tables.outboxByRecord, .after(place)),
-      next.record == entry.record, let order = next.order,
+    guard
+      let order = try orders(of: entry.record, transaction).first(where: { $0 > entry.order }),
       var follower = try self.entry(order, transaction),
       follower.base == .mutation(entry.mutation)
     else { return }
     follower.base = base
-    try update(follower, wasParked: follower.parked != nil, &transaction)
+    try transaction.put(follower, for: order, in: tables.outbox)
   }
 
   private func acknowledged<T: Transaction & ~Copyable>(
@@ -117,9 +120,8 @@ extension Area {
   ) throws -> AcknowledgedMutation? {
     var found: AcknowledgedMutation?
     try transaction.scan(tables.acknowledged, reversed: true) { _, bytes in
-      let value = try AcknowledgedCodec.decode(bytes)
-      guard value.entry.mutation == mutation else { return .next }
-      found = value
+      guard try AcknowledgedCodec.mutation(bytes) == mutation else { return .next }
+      found = try AcknowledgedCodec.decode(bytes)
       return .stop
     }
     return found

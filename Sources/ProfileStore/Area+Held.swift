@@ -80,17 +80,21 @@ extension Area {
   /// Keeps a mutation back on which the hub fails, until its time comes; the others go on.
   ///
   /// One that is gone meanwhile is passed over.
-  /// - Parameter chance: from 0 up to 1, for the pause.
+  /// - Parameters:
+  ///   - order: its place.
+  ///   - chance: from 0 up to 1, for the pause.
   /// - Returns: false when too many are held: then it is the hub that fails.
-  package func hold(_ mutation: UUID, now: Date, chance: Double) async throws -> Bool {
+  package func hold(
+    _ mutation: UUID, at order: UInt64, now: Date, chance: Double
+  ) async throws -> Bool {
     try await write(for: .draining) { [self] transaction in
       var trouble = try pushTrouble(transaction)
       guard trouble.held(mutation) != nil || trouble.held.count < PushTrouble.heldCountMax else {
         return false
       }
-      guard case .waiting(let order) = try transaction.value(of: mutation, in: tables.mutations),
-        let entry = try entry(order, transaction)
-      else { return true }
+      guard let entry = try entry(order, transaction), entry.mutation == mutation else {
+        return true
+      }
       trouble.failing = nil
       trouble.hold(mutation, order: order, record: entry.record, now: now, chance: chance)
       try tables.setPushTrouble(trouble, &transaction)

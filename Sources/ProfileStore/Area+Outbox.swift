@@ -60,70 +60,104 @@ extension Area {
       announced ?? StoreLimits.payloadByteCountDefault, StoreLimits.payloadByteCountCeiling)
   }
 
-  /// Puts a mutation into the outbox, and into the record table where the area keeps records.
+  /// Puts mutations into the outbox, each or none.
   package func insert(
-    _ mutation: Mutation, stamp: Data?, policy: StorePolicy,
+    _ mutations: [Mutation], stamp: Data?, policy: StorePolicy,
     _ transaction: inout WriteTransaction
-  ) throws -> EnqueueReceipt {
-    try Self.validate(mutation, payloadByteCountMax: try payloadByteCountMax(transaction))
-    if let outcome = try existing(mutation, transaction) {
-      return EnqueueReceipt(mutation: mutation.id, outcome: outcome)
+  ) throws -> [EnqueueReceipt] {
+    let payloadByteCountMax = try payloadByteCountMax(transaction)
+    let now = policy.now()
+    var totals = try tables.totals(transaction)
+    var lastOrder = try tables.number(.lastOrder, transaction)
+    var receipts: [EnqueueReceipt] = []
+    receipts.reserveCapacity(mutations.count)
+    for mutation in mutations {
+      try Self.validate(mutation, payloadByteCountMax: payloadByteCountMax)
+      let outcome = try insert(
+        mutation, stamp: stamp, at: now, limits: policy.limits, &totals, &lastOrder, &transaction)
+      receipts.append(EnqueueReceipt(mutation: mutation.id, outcome: outcome))
     }
+    try tables.setTotals(totals, &transaction)
+    try tables.setNumber(.lastOrder, lastOrder, &transaction)
+    return receipts
+  }
+
+  private func insert(
+    _ mutation: Mutation, stamp: Data?, at time: Date, limits: StoreLimits,
+    _ totals: inout OutboxTotals, _ lastOrder: inout UInt64, _ transaction: inout WriteTransaction
+  ) throws -> EnqueueReceipt.Outcome {
+    let earlier = try orders(of: mutation.record, transaction)
+    if let outcome = try existing(mutation, among: earlier, transaction) { return outcome }
     if let replaced = mutation.replacing {
-      if try replace(replaced, by: mutation, policy: policy, &transaction) {
-        return EnqueueReceipt(mutation: mutation.id, outcome: .cancelledOut)
-      }
+      if try replace(replaced, by: mutation, &totals, &transaction) { return .cancelledOut }
     } else {
-      try requireRoom(for: mutation, policy: policy, transaction)
+      try requireRoom(for: mutation, limits: limits, totals, transaction)
     }
     let base = try mutation.base.map {
       try placed($0, for: mutation.id, of: mutation.record, before: .max, transaction)
     }
     let conflict = try conflict(with: base, of: mutation.record, transaction)
-    let order = try tables.next(.lastOrder, &transaction)
-    let entry = OutboxEntry(
-      order: order, mutation: mutation.id, isCallerGiven: mutation.isCallerGiven, stamp: stamp,
-      kind: mutation.kind, record: mutation.record, base: conflict == nil ? base : .mustNotExist,
-      firstSent: nil, enqueuedAt: policy.now(), parked: conflict,
-      payload: mutation.payload)
-    try add(entry, &transaction)
-    if policy.keepsRecords { try showLocally(entry, &transaction) }
-    return EnqueueReceipt(mutation: mutation.id, outcome: .stored)
+    lastOrder = try Self.next(after: lastOrder, .lastOrder)
+    try add(
+      OutboxEntry(
+        order: lastOrder, mutation: mutation.id, isCallerGiven: mutation.isCallerGiven,
+        stamp: stamp, kind: mutation.kind, record: mutation.record,
+        base: conflict == nil ? base : .mustNotExist, firstSent: nil, enqueuedAt: time,
+        parked: conflict, payload: mutation.payload),
+      &totals, &transaction)
+    return .stored
+  }
+
+  /// - Throws: `damaged` where the stored number is the last there is.
+  static func next(after number: UInt64, _ key: AreaKey) throws(StoreError) -> UInt64 {
+    let (next, isOver) = number.addingReportingOverflow(1)
+    guard !isOver else { throw .damaged(key.rawValue) }
+    return next
   }
 
   /// The same UUID and content again changes nothing; with another content it is an error.
+  ///
+  /// A UUID that this library has made is looked for among the record's own mutations only.
   private func existing<T: Transaction & ~Copyable>(
-    _ mutation: Mutation, _ transaction: borrowing T
+    _ mutation: Mutation, among orders: [UInt64], _ transaction: borrowing T
   ) throws -> EnqueueReceipt.Outcome? {
-    switch try transaction.value(of: mutation.id, in: tables.mutations) {
-    case nil: return nil
-    case .settled: return .alreadySettled
-    case .waiting(let order):
-      guard let entry = try entry(order, transaction) else { throw StoreError.damaged("outbox") }
-      guard entry.kind == mutation.kind, entry.record == mutation.record,
-        entry.payload == mutation.payload
-      else {
-        throw StoreError(
-          .mutationReused, "the mutation's UUID was used for another change: make a new UUID")
+    var known: OutboxEntry?
+    if mutation.isCallerGiven {
+      switch try transaction.value(of: mutation.id, in: tables.mutations) {
+      case nil: break
+      case .settled: return .alreadySettled
+      case .waiting(let order):
+        guard let entry = try entry(order, transaction) else { throw StoreError.damaged("outbox") }
+        known = entry
       }
-      return .alreadyWaiting
     }
+    if known == nil {
+      known = try orders.lazy.compactMap { try entry($0, transaction) }
+        .first { $0.mutation == mutation.id }
+    }
+    guard let known else { return nil }
+    guard known.kind == mutation.kind, known.record == mutation.record,
+      known.payload == mutation.payload
+    else {
+      throw StoreError(
+        .mutationReused, "the mutation's UUID was used for another change: make a new UUID")
+    }
+    return .alreadyWaiting
   }
 
   private func requireRoom<T: Transaction & ~Copyable>(
-    for mutation: Mutation, policy: StorePolicy, _ transaction: borrowing T
+    for mutation: Mutation, limits: StoreLimits, _ totals: OutboxTotals, _ transaction: borrowing T
   ) throws {
-    let totals = try tables.totals(transaction)
     let count = Int(clamping: totals.count)
     let byteCount = Int(clamping: totals.payloadByteCount)
-    guard count < policy.limits.outboxCountMax,
-      byteCount <= policy.limits.outboxByteCountMax - (mutation.payload?.count ?? 0)
+    guard count < limits.outboxCountMax,
+      byteCount <= limits.outboxByteCountMax - (mutation.payload?.count ?? 0)
     else {
       throw StoreError(
         .outboxFull,
         "the outbox holds \(count) mutations with \(byteCount) bytes, its limit is "
-          + "\(policy.limits.outboxCountMax) and \(policy.limits.outboxByteCountMax): synchronize, "
-          + "then try again",
+          + "\(limits.outboxCountMax) and \(limits.outboxByteCountMax): synchronize, then try "
+          + "again",
         pending: try pendingSummary(transaction))
     }
   }
@@ -135,84 +169,117 @@ extension Area {
   ) throws -> OutboxEntry? {
     guard var entry = try transaction.value(of: order, in: tables.outbox) else { return nil }
     entry.order = order
+    entry.firstSent = try firstSent(order, transaction)
     return entry
+  }
+
+  /// The high water known when a mutation was first sent; nil: it never was.
+  func firstSent<T: Transaction & ~Copyable>(
+    _ order: UInt64, _ transaction: borrowing T
+  ) throws -> UInt64? {
+    guard try transaction.count(of: tables.sent) > 0 else { return nil }
+    return try transaction.value(of: order, in: tables.sent)
   }
 
   /// The orders of a record's waiting mutations, oldest first.
   func orders<T: Transaction & ~Copyable>(
     of record: RecordID, _ transaction: borrowing T
-  ) throws -> [UInt64] {
-    var orders: [UInt64] = []
-    let prefix = RecordOrderCodec.Key(record: record, order: nil)
-    try transaction.scan(tables.outboxByRecord, .prefix(prefix)) { key, _ in
-      guard key.byteCount == record.bytes.count + 10 else {
-        throw StoreError.damaged("outbox index")
-      }
-      orders.append(key.loadBigEndian(at: record.bytes.count + 2))
-      return .next
-    }
-    return orders
-  }
+  ) throws -> [UInt64] { try transaction.values(of: record, in: tables.edits) }
 
   /// Whether a local edit of the record waits, pending or parked.
   package func hasEdit<T: Transaction & ~Copyable>(
     of record: RecordID, _ transaction: borrowing T
-  ) throws -> Bool {
-    try transaction.firstKey(
-      in: tables.outboxByRecord, .prefix(RecordOrderCodec.Key(record: record, order: nil))) != nil
-  }
+  ) throws -> Bool { try !orders(of: record, transaction).isEmpty }
 
-  func add(_ entry: OutboxEntry, _ transaction: inout WriteTransaction) throws {
-    try transaction.put(entry, for: entry.order, in: tables.outbox)
-    try transaction.put(
-      [], for: RecordOrderCodec.Key(record: entry.record, order: entry.order),
-      in: tables.outboxByRecord)
-    try transaction.put(.waiting(order: entry.order), for: entry.mutation, in: tables.mutations)
-    var totals = try tables.totals(transaction)
+  /// Puts an entry behind all others. Its UUID has a row of its own only where somebody may name it: the
+  /// app, or a person who decides about a parked one.
+  func add(
+    _ entry: OutboxEntry, _ totals: inout OutboxTotals, _ transaction: inout WriteTransaction
+  ) throws {
+    try transaction.append(entry, for: entry.order, in: tables.outbox)
+    try transaction.insert(entry.order, for: entry.record, in: tables.edits)
+    if entry.isNamed {
+      try transaction.put(.waiting(order: entry.order), for: entry.mutation, in: tables.mutations)
+    }
     try totals.change(
       count: 1, parked: entry.parked == nil ? 0 : 1,
       payloadByteCount: Int64(entry.payloadByteCount))
-    try tables.setTotals(totals, &transaction)
   }
 
   /// Takes an entry out. A caller-given UUID is remembered until the app strikes it off.
-  func remove(_ entry: OutboxEntry, _ transaction: inout WriteTransaction) throws {
+  func remove(
+    _ entry: OutboxEntry, _ totals: inout OutboxTotals, _ transaction: inout WriteTransaction
+  ) throws {
     try transaction.delete(entry.order, in: tables.outbox)
-    try transaction.delete(
-      RecordOrderCodec.Key(record: entry.record, order: entry.order), in: tables.outboxByRecord)
+    if entry.firstSent != nil { try transaction.delete(entry.order, in: tables.sent) }
+    try transaction.delete(entry.order, for: entry.record, in: tables.edits)
     if entry.isCallerGiven {
       try transaction.put(.settled, for: entry.mutation, in: tables.mutations)
-    } else {
+    } else if entry.isNamed {
       try transaction.delete(entry.mutation, in: tables.mutations)
     }
-    var totals = try tables.totals(transaction)
     try totals.change(
       count: -1, parked: entry.parked == nil ? 0 : -1,
       payloadByteCount: -Int64(entry.payloadByteCount))
-    try tables.setTotals(totals, &transaction)
   }
 
-  /// Stores an entry again at its place, with another state or base.
+  /// Stores an entry again at its place: with another state, base, payload or UUID.
   func update(
-    _ entry: OutboxEntry, wasParked: Bool, _ transaction: inout WriteTransaction
+    _ entry: OutboxEntry, before: OutboxEntry, _ totals: inout OutboxTotals,
+    _ transaction: inout WriteTransaction
   ) throws {
+    if before.firstSent != entry.firstSent {
+      if let firstSent = entry.firstSent {
+        try transaction.put(firstSent, for: entry.order, in: tables.sent)
+      } else {
+        try transaction.delete(entry.order, in: tables.sent)
+      }
+      var unchanged = entry
+      unchanged.firstSent = before.firstSent
+      if unchanged == before { return }
+    }
     try transaction.put(entry, for: entry.order, in: tables.outbox)
-    guard wasParked != (entry.parked != nil) else { return }
+    if before.mutation != entry.mutation || before.isNamed != entry.isNamed {
+      if before.isCallerGiven, before.mutation != entry.mutation {
+        try transaction.put(.settled, for: before.mutation, in: tables.mutations)
+      } else if before.isNamed {
+        try transaction.delete(before.mutation, in: tables.mutations)
+      }
+      if entry.isNamed {
+        try transaction.put(
+          .waiting(order: entry.order), for: entry.mutation, in: tables.mutations)
+      }
+    }
+    let parked = (entry.parked == nil ? 0 : 1) - (before.parked == nil ? 0 : 1)
+    try totals.change(
+      parked: Int64(parked),
+      payloadByteCount: Int64(entry.payloadByteCount - before.payloadByteCount))
+  }
+
+  /// Changes the outbox in the caller's transaction and writes its sums behind it.
+  func withTotals<R>(
+    _ transaction: inout WriteTransaction,
+    _ body: (inout OutboxTotals, inout WriteTransaction) throws -> R
+  ) throws -> R {
     var totals = try tables.totals(transaction)
-    try totals.change(parked: wasParked ? -1 : 1)
-    try tables.setTotals(totals, &transaction)
+    let before = totals
+    let result = try body(&totals, &transaction)
+    if totals != before { try tables.setTotals(totals, &transaction) }
+    return result
   }
 
   /// Visits every entry; those for which `change` returns true are stored again.
   func updateEntries(
     _ transaction: inout WriteTransaction, _ change: (inout OutboxEntry) throws -> Bool
   ) throws {
-    var place = KeyRange<UInt64>.all
-    while let order = try transaction.firstKey(in: tables.outbox, place) {
-      place = .after(order)
-      guard var entry = try entry(order, transaction) else { continue }
-      let wasParked = entry.parked != nil
-      if try change(&entry) { try update(entry, wasParked: wasParked, &transaction) }
+    try withTotals(&transaction) { totals, transaction in
+      var place = KeyRange<UInt64>.all
+      while let order = try transaction.firstKey(in: tables.outbox, place) {
+        place = .after(order)
+        guard var entry = try entry(order, transaction) else { continue }
+        let before = entry
+        if try change(&entry) { try update(entry, before: before, &totals, &transaction) }
+      }
     }
   }
 

@@ -114,6 +114,7 @@ extension Area {
         source: source.id, adoptedAt: policy.now(), mutations: 0, records: 0)
       let hadEdits = try editedRecords(transaction)
       var previous: [RecordID: UUID] = [:]
+      var totals = try tables.totals(transaction)
       try source.read { content in
         try content.scan(source.tables.outbox) { key, bytes in
           var entry = try OutboxEntry(order: UInt64Codec.decode(key), bytes: bytes)
@@ -134,18 +135,16 @@ extension Area {
           previous[entry.record] = entry.mutation
           entry.stamp = adoption.account
           entry.order = try tables.next(.lastOrder, &transaction)
-          try add(entry, &transaction)
+          entry.isShown =
+            try !hadEdits.contains(entry.record)
+            && transaction.value(of: entry.record, in: tables.known)?.body == nil
+          try add(entry, &totals, &transaction)
           receipt.mutations += 1
-          if policy.keepsRecords, !hadEdits.contains(entry.record) {
-            let current = try transaction.value(of: entry.record, in: tables.records)
-            if current == nil || current?.isLocal == true {
-              try showLocally(entry, &transaction)
-              if isFirst { receipt.records += 1 }
-            }
-          }
+          if policy.keepsRecords, isFirst, entry.isShown { receipt.records += 1 }
           return .next
         }
       }
+      try tables.setTotals(totals, &transaction)
       try transaction.put(receipt, for: adoption.id, in: tables.adoptions)
       try saving(&transaction)
     }
@@ -162,25 +161,28 @@ extension Area {
   private func familiarity(
     of entry: OutboxEntry, _ transaction: borrowing WriteTransaction
   ) throws -> Familiarity {
+    var known: OutboxEntry?
     switch try transaction.value(of: entry.mutation, in: tables.mutations) {
-    case nil: return .new
+    case nil:
+      known = try orders(of: entry.record, transaction).lazy
+        .compactMap { try self.entry($0, transaction) }.first { $0.mutation == entry.mutation }
     case .settled: return .same
     case .waiting(let order):
-      guard let known = try self.entry(order, transaction) else {
-        throw StoreError.damaged("outbox")
-      }
-      let isSame =
-        known.kind == entry.kind && known.record == entry.record && known.payload == entry.payload
-      return isSame ? .same : .reused
+      known = try self.entry(order, transaction)
+      if known == nil { throw StoreError.damaged("outbox") }
     }
+    guard let known else { return .new }
+    let isSame =
+      known.kind == entry.kind && known.record == entry.record && known.payload == entry.payload
+    return isSame ? .same : .reused
   }
 
   private func editedRecords<T: Transaction & ~Copyable>(
     _ transaction: borrowing T
   ) throws -> Set<RecordID> {
     var records: Set<RecordID> = []
-    try transaction.scan(tables.outboxByRecord) { key, _ in
-      records.insert(try RecordOrderCodec.decode(key).record)
+    try transaction.scan(tables.edits) { key, _ in
+      records.insert(try RecordIDCodec.decode(key))
       return .next
     }
     return records
@@ -215,7 +217,7 @@ extension Area {
     var appEntries = 0
     for table in appTables { appEntries += try transaction.count(of: table) }
     return UnownedSummary(
-      area: id, records: try transaction.count(of: tables.records),
+      area: id, records: try shownRecordCount(transaction),
       mutations: Int(clamping: totals.count), appEntries: appEntries,
       payloadByteCount: Int(clamping: totals.payloadByteCount))
   }

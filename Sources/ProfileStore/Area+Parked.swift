@@ -10,47 +10,60 @@ extension Area {
   ) throws -> OutboxEntry {
     guard case .waiting(let order) = try transaction.value(of: mutation, in: tables.mutations),
       let entry = try entry(order, transaction)
-    else { throw StoreError(.unknownMutation, "no such mutation is waiting in this area") }
+    else {
+      if try isWaiting(mutation, transaction) { throw StoreError.notParked }
+      throw StoreError(.unknownMutation, "no such mutation is waiting in this area")
+    }
     guard let parked = entry.parked, parked.reason != .discarding else {
-      throw StoreError(.notParked, "the mutation is not parked: it is sent by itself")
+      throw StoreError.notParked
     }
     return entry
   }
 
-  /// Sends it again under a new UUID, from its place, before its followers; where it is the newest
-  /// edit of its record, that is what is shown from now on.
-  /// - Parameter base: nil keeps the base that it has.
+  /// Whether it waits, unparked; for the right error only, since it reads the outbox.
+  private func isWaiting<T: Transaction & ~Copyable>(
+    _ mutation: UUID, _ transaction: borrowing T
+  ) throws -> Bool {
+    var isThere = false
+    try transaction.scan(tables.outbox) { _, bytes in
+      isThere = try OutboxEntry.mutation(bytes) == mutation
+      return isThere ? .stop : .next
+    }
+    return isThere
+  }
+
+  /// Sends it again under a new UUID, from its place, before its followers; it is shown from now on,
+  /// where it is the newest edit of its record.
+  /// - Parameters:
+  ///   - base: nil keeps the base that it has.
+  ///   - payload: takes the place of its own, which may have been a delete; nil keeps what it has.
   func retry(
-    _ mutation: UUID, base: Mutation.Base?, newID: UUID, keepsRecords: Bool,
+    _ mutation: UUID, base: Mutation.Base?, newID: UUID, payload: Data? = nil,
     _ transaction: inout WriteTransaction
   ) throws {
     let old = try parkedEntry(mutation, transaction)
     var entry = old
     entry.mutation = newID
     entry.isCallerGiven = false
+    entry.isShown = true
     entry.parked = nil
     entry.firstSent = nil
     if let base {
       entry.base = try placed(
         base, for: mutation, of: old.record, before: old.order, transaction)
     }
+    if let payload {
+      entry.kind = .put
+      entry.payload = payload
+    }
     try rebase(followersOf: old, onto: .mutation(newID), &transaction)
-    if old.isCallerGiven {
-      try transaction.put(.settled, for: old.mutation, in: tables.mutations)
-    } else {
-      try transaction.delete(old.mutation, in: tables.mutations)
-    }
-    try transaction.put(.waiting(order: entry.order), for: newID, in: tables.mutations)
-    try update(entry, wasParked: true, &transaction)
-    if keepsRecords, try orders(of: entry.record, transaction).last == entry.order {
-      try showLocally(entry, &transaction)
-    }
+    try withTotals(&transaction) { try update(entry, before: old, &$0, &$1) }
   }
 
   /// Gives a parked or held mutation up; its followers go on.
   ///
-  /// Where the area keeps records and knows the hub's version, that one is put in place at once. Else
-  /// the mutation waits as `discarding` until a pass has handed the hub's version to the app.
+  /// Where the area keeps records and knows the hub's version, that one is shown at once. Else the
+  /// mutation waits as `discarding` until a pass has handed the hub's version to the app.
   func discard(
     _ mutation: UUID, keepsRecords: Bool, _ transaction: inout WriteTransaction
   ) throws {
@@ -58,38 +71,26 @@ extension Area {
     let held = try heldEntry(mutation, transaction)
     var entry = try held ?? parkedEntry(mutation, transaction)
     if keepsRecords, entry.parked?.current?.isPayloadOmitted != true {
-      try finishDiscard(entry, keepsRecords: true, &transaction)
+      try finishDiscard(entry, &transaction)
     } else {
+      let before = entry
       entry.parked = Parked(
         reason: .discarding, code: entry.parked?.code, current: entry.parked?.current)
-      try update(entry, wasParked: held == nil, &transaction)
+      try withTotals(&transaction) { try update(entry, before: before, &$0, &$1) }
     }
   }
 
-  /// Removes a discarded mutation; the hub's version has reached the app, or stands beside.
-  func finishDiscard(
-    _ entry: OutboxEntry, keepsRecords: Bool, _ transaction: inout WriteTransaction
-  ) throws {
+  /// Removes a discarded mutation; the hub's version has reached the app, or is here.
+  func finishDiscard(_ entry: OutboxEntry, _ transaction: inout WriteTransaction) throws {
     try rebase(followersOf: entry, onto: entry.base, &transaction)
-    try remove(entry, &transaction)
-    if keepsRecords { try showHubVersion(of: entry.record, &transaction) }
-  }
-
-  /// Whether the hub has, or had, the record, by what it sent or acknowledged.
-  private func isAtHub<T: Transaction & ~Copyable>(
-    _ record: RecordID, _ transaction: borrowing T
-  ) throws -> Bool {
-    try transaction.contains(record, in: tables.metadata)
-      || transaction.contains(record, in: tables.unpulled)
-      || transaction.contains(record, in: tables.beside)
-      || transaction.value(of: record, in: tables.records)?.version != nil
+    try withTotals(&transaction) { try remove(entry, &$0, &$1) }
   }
 
   /// Removes a parked mutation and every earlier one of its record.
   /// - Returns: true when the new mutation is a delete of a record that the hub never had, which
   ///   makes both superfluous.
   func replace(
-    _ replaced: UUID, by mutation: Mutation, policy: StorePolicy,
+    _ replaced: UUID, by mutation: Mutation, _ totals: inout OutboxTotals,
     _ transaction: inout WriteTransaction
   ) throws -> Bool {
     let parked = try parkedEntry(replaced, transaction)
@@ -99,9 +100,9 @@ extension Area {
     let orders = try orders(of: parked.record, transaction)
     let entries = try orders.compactMap { try entry($0, transaction) }
     // Only what was certainly never applied: an unanswered mutation may have reached the hub, and
-    // an acknowledged one did.
+    // an acknowledged one did; what the hub has, or had, has a row.
     let isUnknownToHub =
-      try !isAtHub(parked.record, transaction)
+      try !transaction.contains(parked.record, in: tables.known)
       && parked.parked?.current == nil
       && entries.allSatisfy { $0.firstSent == nil || $0.parked != nil }
       && entries.last?.order == parked.order
@@ -109,13 +110,17 @@ extension Area {
       // Read anew: the removal of the one before has rewritten its base.
       guard let entry = try entry(order, transaction) else { throw StoreError.damaged("outbox") }
       try rebase(followersOf: entry, onto: entry.base, &transaction)
-      try remove(entry, &transaction)
+      try remove(entry, &totals, &transaction)
     }
     guard mutation.kind == .delete, isUnknownToHub else { return false }
-    if policy.keepsRecords { try showHubVersion(of: parked.record, &transaction) }
     if mutation.isCallerGiven {
       try transaction.put(.settled, for: mutation.id, in: tables.mutations)
     }
     return true
   }
+}
+
+extension StoreError {
+  static let notParked = StoreError(
+    .notParked, "the mutation is not parked: it is sent by itself")
 }

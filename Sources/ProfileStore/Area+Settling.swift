@@ -25,11 +25,12 @@ extension Area {
     var blocked: [RecordID: Bool] = [:]
     let trouble = try pushTrouble(transaction)
     for one in trouble.held where one.order <= order { blocked[one.record] = true }
+    let hasSent = try transaction.count(of: tables.sent) > 0
     let hasParkedBefore = try order > 0 && tables.totals(transaction).parked > 0
     var entries: [OutboxEntry] = []
     var byteCount = 0
     try transaction.scan(tables.outbox, order > 0 ? .after(order) : .all) { key, bytes in
-      let entry = try OutboxEntry(order: UInt64Codec.decode(key), bytes: bytes)
+      var entry = try OutboxEntry(order: UInt64Codec.decode(key), bytes: bytes)
       if entry.parked != nil || (!trouble.isEmpty && trouble.held(entry.mutation) != nil) {
         blocked[entry.record] = true
         return .next
@@ -42,6 +43,7 @@ extension Area {
       let size = entry.payloadByteCount + entry.record.bytes.count + 256
       guard entries.isEmpty || byteCount + size <= byteCountMax else { return .stop }
       byteCount += size
+      if hasSent { entry.firstSent = try transaction.value(of: entry.order, in: tables.sent) }
       entries.append(entry)
       return entries.count < countMax ? .next : .stop
     }
@@ -61,75 +63,77 @@ extension Area {
   package func markFirstSent(_ orders: [UInt64], highWater: UInt64) async throws {
     try await write(for: .draining) { [self] transaction in
       for order in orders {
-        guard var entry = try entry(order, transaction), entry.firstSent == nil else { continue }
-        entry.firstSent = highWater
-        try update(entry, wasParked: entry.parked != nil, &transaction)
+        guard try transaction.contains(order, in: tables.outbox) else { continue }
+        _ = try transaction.putIfAbsent(highWater, for: order, in: tables.sent)
       }
     }
   }
 
   /// Settles mutations as the hub answered, all in one transaction.
   /// - Parameters:
-  ///   - settlements: by mutation UUID; one that is gone meanwhile is passed over.
+  ///   - settlements: each with its mutation's order; one that is gone meanwhile is passed over.
   ///   - highWater: the answer's, in `epoch`.
   package func settle(
-    _ settlements: [(mutation: UUID, settlement: Settlement)], epoch: UUID, highWater: UInt64,
-    policy: StorePolicy
+    _ settlements: [(order: UInt64, mutation: UUID, settlement: Settlement)], epoch: UUID,
+    highWater: UInt64, policy: StorePolicy
   ) async throws {
     try await write(for: .draining) { [self] transaction in
-      for (mutation, settlement) in settlements {
-        guard case .waiting(let order) = try transaction.value(of: mutation, in: tables.mutations),
-          var entry = try entry(order, transaction)
-        else { continue }
+      var totals = try tables.totals(transaction)
+      var writer = try KnownWriter(
+        self, epoch: epoch, lineage: tables.lineage(transaction),
+        keepsRecords: policy.keepsRecords, &transaction)
+      let now = policy.now()
+      var counter = try tables.number(.lastAcknowledged, transaction)
+      for (order, mutation, settlement) in settlements {
+        guard var entry = try entry(order, transaction), entry.mutation == mutation else {
+          continue
+        }
         switch settlement {
         case .acknowledged(let version):
-          try acknowledge(entry, version: version, epoch: epoch, policy: policy, &transaction)
+          try rebase(followersOf: entry, onto: .version(version), &transaction)
+          try remove(entry, &totals, &transaction)
+          try writer.take(
+            entry.record, version: version, payload: entry.payload, isOwn: true, &transaction)
+          counter = try Self.next(after: counter, .lastAcknowledged)
+          try transaction.append(
+            AcknowledgedMutation(
+              epoch: epoch, version: version, acknowledgedAt: now, entry: entry),
+            for: counter, in: tables.acknowledged)
         case .parked(let parked):
-          let wasParked = entry.parked != nil
+          let before = entry
           entry.parked = parked
-          try update(entry, wasParked: wasParked, &transaction)
+          try update(entry, before: before, &totals, &transaction)
           if policy.keepsRecords, let current = parked.current, !current.isPayloadOmitted {
-            try takeIn(
-              entry.record, version: current.version, payload: current.payload, isNewEpoch: false,
+            try writer.take(
+              entry.record, version: current.version, payload: current.payload, isOwn: false,
               &transaction)
           }
         }
       }
+      try writer.end(&transaction)
+      try tables.setTotals(totals, &transaction)
+      try tables.setNumber(.lastAcknowledged, counter, &transaction)
       try forgetTrouble(&transaction)
-      try trimAcknowledged(now: policy.now(), limits: policy.limits, &transaction)
+      try trimAcknowledged(now: now, limits: policy.limits, &transaction)
       try raiseHighWater(Cursor(epoch: epoch, sequence: highWater), &transaction)
     }
-  }
-
-  private func acknowledge(
-    _ entry: OutboxEntry, version: UInt64, epoch: UUID, policy: StorePolicy,
-    _ transaction: inout WriteTransaction
-  ) throws {
-    try rebase(followersOf: entry, onto: .version(version), &transaction)
-    try remove(entry, &transaction)
-    if policy.keepsRecords { try settleLocally(entry, version: version, &transaction) }
-    try transaction.put(
-      RecordMetadata(epoch: epoch, version: version, isDeleted: entry.kind == .delete),
-      for: entry.record, in: tables.unpulled)
-    let counter = try tables.next(.lastAcknowledged, &transaction)
-    try transaction.put(
-      AcknowledgedMutation(
-        epoch: epoch, version: version, acknowledgedAt: policy.now(), entry: entry),
-      for: counter, in: tables.acknowledged)
   }
 
   private func trimAcknowledged(
     now: Date, limits: StoreLimits, _ transaction: inout WriteTransaction
   ) throws {
     var count = try transaction.count(of: tables.acknowledged)
-    while let counter = try transaction.firstKey(in: tables.acknowledged),
-      let oldest = try transaction.value(of: counter, in: tables.acknowledged)
-    {
-      let age = now.timeIntervalSince(oldest.acknowledgedAt)
-      guard count > limits.acknowledgedCountMax || age > limits.acknowledgedAgeMax else { return }
-      try transaction.delete(counter, in: tables.acknowledged)
+    var last: UInt64?
+    try transaction.scan(tables.acknowledged) { key, bytes in
+      let age = now.timeIntervalSince(try AcknowledgedCodec.acknowledgedAt(bytes))
+      guard count > limits.acknowledgedCountMax || age > limits.acknowledgedAgeMax else {
+        return .stop
+      }
+      last = try UInt64Codec.decode(key)
       count -= 1
+      return .next
     }
+    if let last { try transaction.deleteAll(in: tables.acknowledged, .upThrough(last)) }
   }
 
   func raiseHighWater(_ seen: Cursor, _ transaction: inout WriteTransaction) throws {
@@ -147,7 +151,8 @@ extension Area {
       case .waiting(let order):
         guard var entry = try entry(order, transaction) else { throw StoreError.damaged("outbox") }
         entry.isCallerGiven = false
-        try update(entry, wasParked: entry.parked != nil, &transaction)
+        try transaction.put(entry, for: order, in: tables.outbox)
+        if entry.parked == nil { try transaction.delete(mutation, in: tables.mutations) }
       }
     }
   }

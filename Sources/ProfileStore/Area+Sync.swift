@@ -76,6 +76,11 @@ extension [LineageEntry] {
 }
 
 extension RecordMetadata {
+  init(_ mark: KnownRecord.Mark, _ epochs: EpochList) throws {
+    self.init(
+      epoch: try epochs.epoch(mark.epoch), version: mark.version, isDeleted: mark.isDeleted)
+  }
+
   /// The known version as a number of the given epoch, or nil when it does not compare: known above
   /// the fork it excludes nothing.
   package func version(in epoch: UUID, lineage: [LineageEntry]) -> UInt64? {
@@ -164,11 +169,39 @@ extension Area {
     newerThan change: IncomingChange, epoch: UUID, lineage: [LineageEntry],
     _ transaction: borrowing T
   ) throws -> RecordMetadata? {
-    guard let known = try transaction.value(of: change.record, in: tables.metadata),
-      let version = known.version(in: epoch, lineage: lineage), version > change.version
+    let epochs = try tables.epochs(transaction)
+    guard let known = try transaction.value(of: change.record, in: tables.known)?.applied,
+      let version = try epochs.comparison(in: epoch, lineage: lineage).version(known),
+      version > change.version
     else { return nil }
-    return known
+    return try RecordMetadata(known, epochs)
   }
+
+  /// Which known versions compare with those of an epoch; read once for many records.
+  package func comparison<T: Transaction & ~Copyable>(
+    in epoch: UUID, lineage: [LineageEntry], _ transaction: borrowing T
+  ) throws -> VersionComparison {
+    try tables.epochs(transaction).comparison(in: epoch, lineage: lineage)
+  }
+
+  /// What this area knows of a record whose ID lies in lent memory, if that is newer than a version.
+  /// - Returns: whether the newer one is a tombstone; nil: nothing newer is known.
+  package func known<T: Transaction & ~Copyable>(
+    newerThan version: UInt64, of id: RawSpan, _ comparison: VersionComparison,
+    _ transaction: borrowing T
+  ) throws -> (isDeleted: Bool, Void)? {
+    try RecordBytes.withBytes(of: id) { id in
+      guard let known = try transaction.value(of: id, in: tables.knownInPlace)?.applied,
+        let newest = try comparison.version(known), newest > version
+      else { return nil }
+      return (known.isDeleted, ())
+    }
+  }
+
+  /// Whether this area knows of no record yet, so that nothing can be newer than what comes.
+  package func knowsNothing<T: Transaction & ~Copyable>(
+    _ transaction: borrowing T
+  ) throws -> Bool { try transaction.count(of: tables.known) == 0 }
 
   /// Commits what the app has committed: metadata, and records where the area keeps them, and the
   /// progress, in one transaction.
@@ -181,86 +214,51 @@ extension Area {
     position: UInt64?, policy: StorePolicy, alsoBrought: [RecordID] = [],
     requiring check: @escaping @Sendable () throws -> Void
   ) async throws {
-    try await write { [self] transaction in
-      try check()
-      let scan = try tables.scan(transaction)
-      for change in changes {
-        if change.isInferred {
-          try commitInferred(change, policy: policy, &transaction)
-        } else {
-          try commit(change, epoch: epoch, lineage: lineage, policy: policy, &transaction)
-        }
-        if scan != nil { try transaction.put([], for: change.record, in: tables.brought) }
-      }
-      if scan != nil {
-        for record in alsoBrought { try transaction.put([], for: record, in: tables.brought) }
-      }
-      switch progress {
-      case .none: break
-      case .cursor(let sequence): try raiseCursor(epoch, sequence, &transaction)
-      case .scan(let place):
-        guard var scan else { throw StoreError.damaged("scan") }
-        scan.place = max(scan.place, place)
-        try tables.setScan(scan, &transaction)
-      }
-      if let position { try tables.setNumber(.position, position, &transaction) }
-    }
+    let brought = ChangePage(
+      alsoBrought.map { IncomingChange(record: $0, version: 0, payload: nil, isDeleted: true) })
+    try await commit(
+      pages: [ChangePage(changes)], knownAlready: [brought], epoch: epoch, lineage: lineage,
+      progress: progress, position: position, policy: policy, requiring: check)
   }
 
   /// Commits pages that the app has committed, or that a managed area takes in; all in one transaction.
   /// - Parameters:
+  ///   - position: the batch's, once the closure has accepted it.
   ///   - isKnownAlready: the metadata stays as it is; the running scan has no more to say of them.
+  ///   - check: runs in the transaction, first and last; nothing is committed if it throws.
   package func commit(
     pages: [ChangePage], epoch: UUID, lineage: [LineageEntry], progress: PassProgress,
     position: UInt64?, policy: StorePolicy, isKnownAlready: Bool = false,
     requiring check: @escaping @Sendable () throws -> Void
   ) async throws {
-    var changes: [IncomingChange] = []
-    var brought: [RecordID] = []
-    for page in pages {
-      for index in 0..<page.count {
-        let change = try page.change(at: index)
-        if try isKnownAlready || page.head(at: index).flags.contains(.isOutdated) {
-          brought.append(change.record)
-        } else {
-          changes.append(change)
-        }
-      }
-    }
     try await commit(
-      changes, epoch: epoch, lineage: lineage, progress: progress, position: position,
-      policy: policy, alsoBrought: brought, requiring: check)
+      pages: isKnownAlready ? [] : pages, knownAlready: isKnownAlready ? pages : [], epoch: epoch,
+      lineage: lineage, progress: progress, position: position, policy: policy, requiring: check)
   }
 
   private func commit(
-    _ change: IncomingChange, epoch: UUID, lineage: [LineageEntry], policy: StorePolicy,
-    _ transaction: inout WriteTransaction
-  ) throws {
-    let known = try transaction.value(of: change.record, in: tables.metadata)
-    if let version = known?.version(in: epoch, lineage: lineage), version > change.version {
-      return
+    pages: [ChangePage], knownAlready: [ChangePage], epoch: UUID, lineage: [LineageEntry],
+    progress: PassProgress, position: UInt64?, policy: StorePolicy,
+    requiring check: @escaping @Sendable () throws -> Void
+  ) async throws {
+    try await write { [self] transaction in
+      try check()
+      var writer = try KnownWriter(
+        self, epoch: epoch, lineage: lineage, keepsRecords: policy.keepsRecords, &transaction)
+      try writer.take(pages, isKnownAlready: false, &transaction)
+      try writer.take(knownAlready, isKnownAlready: true, &transaction)
+      try writer.end(&transaction)
+      switch progress {
+      case .none: break
+      case .cursor(let sequence): try raiseCursor(epoch, sequence, &transaction)
+      case .scan(let place):
+        guard var scan = try tables.scan(transaction) else { throw StoreError.damaged("scan") }
+        scan.place = max(scan.place, place)
+        try tables.setScan(scan, &transaction)
+      }
+      if let position { try tables.setNumber(.position, position, &transaction) }
+      try check()
     }
-    try transaction.put(
-      RecordMetadata(epoch: epoch, version: change.version, isDeleted: change.isDeleted),
-      for: change.record, in: tables.metadata)
-    try transaction.delete(change.record, in: tables.lost)
-    if policy.keepsRecords {
-      try takeIn(
-        change.record, version: change.version, payload: change.payload,
-        isNewEpoch: known.map { $0.epoch != epoch } ?? false, &transaction)
-    }
-    try transaction.delete(change.record, in: tables.unpulled)
-  }
-
-  /// A deletion that no tombstone said. Where an edit waits the record stays as it is: only what
-  /// would be shown without the edit is gone.
-  private func commitInferred(
-    _ change: IncomingChange, policy: StorePolicy, _ transaction: inout WriteTransaction
-  ) throws {
-    try transaction.delete(change.record, in: tables.metadata)
-    guard policy.keepsRecords else { return }
-    try takeIn(
-      change.record, version: change.version, payload: nil, isNewEpoch: true, &transaction)
   }
 
   /// The cursor never moves backwards within an epoch.
@@ -282,11 +280,11 @@ extension Area {
   package func begin(_ scan: ScanState, standing: SessionAnswer) async throws {
     try await write { [self] transaction in
       let left = try epochsInUse(transaction).filter { $0 != scan.epoch }
-      try transaction.deleteAll(in: tables.brought)
+      // Rows that the last scan has marked count as not brought from here on.
+      _ = try tables.next(.scanCount, &transaction)
       try tables.setScan(scan, &transaction)
       try note(standing, leaving: left, &transaction)
       guard let fork = left.map({ standing.lineage.forkedAt($0) }).min() else { return }
-      try forgetVersions(above: fork, unlessOf: scan.epoch, &transaction)
       try updateEntries(&transaction) { entry in
         let before = entry
         if let version = entry.parked?.current?.version, version > fork {
@@ -329,7 +327,6 @@ extension Area {
   package func finishScan(_ scan: ScanState) async throws {
     try await write(for: .draining) { [self] transaction in
       try tables.clear(.scan, &transaction)
-      try transaction.deleteAll(in: tables.brought)
       if scan.isForced { try tables.setNumber(.hasFinishedScan, 1, &transaction) }
     }
   }
@@ -339,18 +336,20 @@ extension Area {
   package func notBrought(
     after record: RecordID?, areDeleted: Bool, limit: Int
   ) throws -> [(record: RecordID, metadata: RecordMetadata)] {
-    var found: [(RecordID, RecordMetadata)] = []
+    var found: [(record: RecordID, metadata: RecordMetadata)] = []
     try read { transaction in
-      try transaction.scan(tables.metadata, record.map { .after($0) } ?? .all) { key, value in
-        let known = try MetadataCodec.decode(value)
-        guard known.isDeleted == areDeleted else { return .next }
-        let id = try RecordIDCodec.decode(key)
-        guard try !transaction.contains(id, in: tables.brought) else { return .next }
-        found.append((id, known))
+      let epochs = try tables.epochs(transaction)
+      let scan = UInt32(truncatingIfNeeded: try tables.number(.scanCount, transaction))
+      try transaction.scan(tables.known, record.map { .after($0) } ?? .all) { key, value in
+        let row = try KnownRecordCodec.decode(value)
+        guard let known = row.applied, known.isDeleted == areDeleted, row.scan != scan else {
+          return .next
+        }
+        found.append((try RecordIDCodec.decode(key), try RecordMetadata(known, epochs)))
         return found.count < limit ? .next : .stop
       }
     }
-    return found.map { (record: $0.0, metadata: $0.1) }
+    return found
   }
 
   /// Lists records that the hub has lost with an epoch; they are kept in place.
@@ -358,7 +357,13 @@ extension Area {
     try await write { [tables] transaction in
       for (record, metadata) in records {
         try transaction.put(metadata, for: record, in: tables.lost)
-        try transaction.delete(record, in: tables.metadata)
+        guard var row = try transaction.value(of: record, in: tables.known) else { continue }
+        row.applied = nil
+        if row.body == nil, row.ahead == nil {
+          try transaction.delete(record, in: tables.known)
+        } else {
+          try transaction.put(row, for: record, in: tables.known)
+        }
       }
     }
   }
@@ -419,9 +424,12 @@ extension Area {
         now.parked?.reason == .discarding
       else { return }
       if let change {
-        try commit(change, epoch: epoch, lineage: lineage, policy: policy, &transaction)
+        var writer = try KnownWriter(
+          self, epoch: epoch, lineage: lineage, keepsRecords: policy.keepsRecords, &transaction)
+        try writer.take([ChangePage([change])], isKnownAlready: false, &transaction)
+        try writer.end(&transaction)
       }
-      try finishDiscard(now, keepsRecords: policy.keepsRecords, &transaction)
+      try finishDiscard(now, &transaction)
     }
   }
 }

@@ -98,7 +98,7 @@ extension AreaContents {
   /// - Cost: reads all metadata; with parked mutations the outbox, too.
   init(reading area: Area) throws {
     let names = try area.environment.tableNames()
-    let sizes = try names.map {
+    let sizes = try names.filter { $0 != AreaTables.editsName }.map {
       try area.environment.table($0, key: BytesCodec.self, value: BytesCodec.self)
     }
     self = try area.read { transaction in
@@ -110,6 +110,10 @@ extension AreaContents {
         contents.tables.append(
           TableSize(name: table.name, entryCount: try transaction.count(of: table)))
       }
+      contents.tables.append(
+        TableSize(
+          name: AreaTables.editsName, entryCount: try transaction.count(of: area.tables.edits)))
+      contents.tables.sort { $0.name < $1.name }
       contents.isCopy = try area.tables.file(transaction) != Files.identity(of: area.directory)
       return contents
     }
@@ -138,13 +142,25 @@ extension AreaContents {
   ) throws {
     acknowledged = try transaction.count(of: tables.acknowledged)
     lostAtHub = try transaction.count(of: tables.lost)
-    besideEdits = try transaction.count(of: tables.beside)
-    // Every mutation's UUID has a row, a waiting one and a settled one.
-    settled =
-      try transaction.count(of: tables.mutations) - transaction.count(of: tables.outbox)
+    var settled = 0
+    try transaction.scan(tables.mutations) { _, bytes in
+      if try MutationPlaceCodec.decode(bytes) == .settled { settled += 1 }
+      return .next
+    }
+    self.settled = settled
+    var beside = 0
+    var last: RecordID?
+    try transaction.scan(tables.edits) { key, _ in
+      let record = try RecordIDCodec.decode(key)
+      guard record != last else { return .next }
+      last = record
+      if try transaction.value(of: record, in: tables.known)?.body != nil { beside += 1 }
+      return .next
+    }
+    besideEdits = beside
     var tombstones = 0
-    try transaction.scan(tables.metadata) { _, bytes in
-      if try MetadataCodec.decode(bytes).isDeleted { tombstones += 1 }
+    try transaction.scan(tables.known) { _, bytes in
+      if try KnownRecordCodec.decode(bytes).applied?.isDeleted == true { tombstones += 1 }
       return .next
     }
     self.tombstones = tombstones

@@ -3,30 +3,33 @@ import HubProtocol
 import LMDB
 
 /// The tables of an area. All keys are bytes in the order in which they are wanted.
+///
+/// What the hub's versions are is one row for each record in `known`; where the area keeps the app's
+/// records, their payloads lie in `bodies`, in the order in which they came. So random record IDs make
+/// small rows dirty and no payloads. What this device has changed lies in the outbox alone: a record is
+/// shown as its newest waiting edit, else as the hub's version.
 struct AreaTables: Sendable {
   /// Single values under the names of ``AreaKey``.
   let values: Table<TextCodec, BytesCodec>
   /// order → mutation.
   let outbox: Table<UInt64Codec, OutboxCodec>
-  /// mutation UUID → order, or how it was settled.
+  /// UUID of a mutation that the app has named, or that is parked → order, or that it is settled.
   let mutations: Table<UUIDCodec, MutationPlaceCodec>
-  /// (record, order): the outbox by record.
-  let outboxByRecord: Table<RecordOrderCodec, BytesCodec>
-  /// record → its local state.
-  let records: Table<RecordIDCodec, StoredRecordCodec>
-  /// record → the hub's version that waits beside a pending or parked edit.
-  let beside: Table<RecordIDCodec, StoredRecordCodec>
-  /// record → (epoch, version, tombstone).
-  let metadata: Table<RecordIDCodec, MetadataCodec>
+  /// order → the high water that was known when the mutation was first sent: apart from the mutation, so
+  /// that noting it rewrites no payload.
+  let sent: Table<UInt64Codec, UInt64Codec>
+  /// record → the orders of its waiting mutations.
+  let edits: MultiTable<RecordIDCodec, UInt64Codec>
+  /// record → what is known of it at the hub.
+  let known: Table<RecordIDCodec, KnownRecordCodec>
+  /// The same, for IDs that lie in memory that is lent.
+  let knownInPlace: Table<RecordBytesCodec, KnownRecordCodec>
+  /// place → the payload of a version of the hub, in the order in which they came.
+  let bodies: Table<UInt64Codec, BytesCodec>
   /// counter → an acknowledged mutation, kept for the case that the hub loses it.
   let acknowledged: Table<UInt64Codec, AcknowledgedCodec>
-  /// record: what the running scan from zero brought.
-  let brought: Table<RecordIDCodec, BytesCodec>
   /// record → what the hub lost with an epoch.
   let lost: Table<RecordIDCodec, MetadataCodec>
-  /// record → the version that the hub gave a mutation of this device, which no pull has brought yet:
-  /// an edit that is written meanwhile is based on it, whatever the person's row says.
-  let unpulled: Table<RecordIDCodec, MetadataCodec>
   /// adoption UUID → receipt.
   let adoptions: Table<UUIDCodec, AdoptionReceiptCodec>
 
@@ -35,21 +38,22 @@ struct AreaTables: Sendable {
     outbox = try environment.table("outbox", key: UInt64Codec.self, value: OutboxCodec.self)
     mutations = try environment.table(
       "mutations", key: UUIDCodec.self, value: MutationPlaceCodec.self)
-    outboxByRecord = try environment.table(
-      "outboxByRecord", key: RecordOrderCodec.self, value: BytesCodec.self)
-    records = try environment.table(
-      "records", key: RecordIDCodec.self, value: StoredRecordCodec.self)
-    beside = try environment.table("beside", key: RecordIDCodec.self, value: StoredRecordCodec.self)
-    metadata = try environment.table("metadata", key: RecordIDCodec.self, value: MetadataCodec.self)
+    sent = try environment.table("sent", key: UInt64Codec.self, value: UInt64Codec.self)
+    edits = try environment.multiTable(
+      Self.editsName, key: RecordIDCodec.self, value: UInt64Codec.self)
+    known = try environment.table("known", key: RecordIDCodec.self, value: KnownRecordCodec.self)
+    knownInPlace = try environment.table(
+      "known", key: RecordBytesCodec.self, value: KnownRecordCodec.self)
+    bodies = try environment.table("bodies", key: UInt64Codec.self, value: BytesCodec.self)
     acknowledged = try environment.table(
       "acknowledged", key: UInt64Codec.self, value: AcknowledgedCodec.self)
-    brought = try environment.table("brought", key: RecordIDCodec.self, value: BytesCodec.self)
     lost = try environment.table("lost", key: RecordIDCodec.self, value: MetadataCodec.self)
-    unpulled = try environment.table(
-      "unpulled", key: RecordIDCodec.self, value: MetadataCodec.self)
     adoptions = try environment.table(
       "adoptions", key: UUIDCodec.self, value: AdoptionReceiptCodec.self)
   }
+
+  /// The one table in which a key has several values.
+  static let editsName = "edits"
 
   /// The prefix of the names of an app's own tables.
   static let appPrefix = "app."
@@ -69,86 +73,6 @@ struct AreaTables: Sendable {
       return try AreaIdentity(bytes)
     }
     guard identity?.area == id else { throw StoreError.damaged("identity of an area") }
-  }
-}
-
-/// The single values of an area.
-enum AreaKey: String {
-  /// Format, area ID, creation time.
-  case identity
-  /// The owner's bytes; absent: unowned.
-  case owner
-  /// The last order enqueued while unowned: everything up to it is stamped with the owner.
-  case unownedThrough
-  /// ``RecordKeepingMark`` of the store, for a registry that is rebuilt.
-  case recordKeeping
-  /// ``AreaState``; absent: active.
-  case state
-  /// Client UUID, and whether the hub has it.
-  case client
-  /// Device, inode and machine of the data file.
-  case file
-  /// The last order given.
-  case lastOrder
-  /// Count, parked count and payload bytes of the outbox.
-  case totals
-  /// ``Cursor``.
-  case cursor
-  /// The newest high water known, with its epoch.
-  case highWater
-  /// What the hub announced.
-  case hubLimits
-  /// Epochs that were left, with the place where they forked.
-  case lineage
-  /// The running scan from zero.
-  case scan
-  /// A scan from zero has been finished.
-  case hasFinishedScan
-  /// The position of the last batch that a closure accepted.
-  case position
-  /// The last counter of `acknowledged`.
-  case lastAcknowledged
-  /// The hub said that the account is erased there.
-  case erasedAtHub
-  /// When the last pass ended, and how.
-  case lastPass
-  /// ``PushTrouble``; absent: the hub has failed on nothing.
-  case pushTrouble
-}
-
-/// A record ID's bytes.
-enum RecordIDCodec: KeyCodec {
-  static func encode(_ key: RecordID, into buffer: inout KeyBuffer) { buffer.append(key.bytes) }
-  static func decode(_ bytes: RawSpan) throws(LMDBError) -> RecordID {
-    RecordID(uncheckedBytes: bytes.copiedBytes())
-  }
-}
-
-/// A record ID with its length before it, so that no ID is a prefix of another, then the order.
-enum RecordOrderCodec: KeyCodec {
-  struct Key: Sendable {
-    var record: RecordID
-    /// nil only in a prefix.
-    var order: UInt64?
-  }
-
-  static func encode(_ key: Key, into buffer: inout KeyBuffer) {
-    buffer.append(bigEndian: UInt16(key.record.bytes.count))
-    buffer.append(key.record.bytes)
-    if let order = key.order { buffer.append(bigEndian: order) }
-  }
-
-  static func decode(_ bytes: RawSpan) throws(LMDBError) -> Key {
-    guard bytes.byteCount >= 10 else {
-      throw LMDBError(.badForm, operation: "decode", detail: "outbox index")
-    }
-    let count = Int(bytes.loadBigEndian(UInt16.self))
-    guard bytes.byteCount == count + 10 else {
-      throw LMDBError(.badForm, operation: "decode", detail: "outbox index")
-    }
-    return Key(
-      record: RecordID(uncheckedBytes: bytes.extracting(2..<2 + count).copiedBytes()),
-      order: bytes.loadBigEndian(at: 2 + count))
   }
 }
 
@@ -242,36 +166,6 @@ enum MetadataCodec: StoredForm {
   }
 }
 
-/// A record's row in the area.
-struct StoredRecord: Sendable, Hashable {
-  /// The hub's version that it has or was made from; nil: the hub never had it, or in an epoch
-  /// that was left.
-  var version: UInt64?
-  /// It holds an edit of this device that waits in the outbox.
-  var isLocal: Bool
-  /// nil: deleted.
-  var payload: Data?
-}
-
-enum StoredRecordCodec: StoredForm {
-  typealias Value = StoredRecord
-
-  static func encoded(_ value: StoredRecord) -> [UInt8] {
-    var writer = ByteWriter()
-    writer.write(value.version) { $0.write($1) }
-    writer.write(UInt8(value.isLocal ? 1 : 0))
-    writer.write(UInt8(value.payload == nil ? 0 : 1))
-    if let payload = value.payload { writer.writeLast(payload) }
-    return writer.bytes
-  }
-
-  static func read(_ reader: inout ByteReader) throws(StoreError) -> StoredRecord {
-    StoredRecord(
-      version: try reader.readOptional { (reader) throws(StoreError) in try reader.readUInt64() },
-      isLocal: try reader.readFlag(), payload: try reader.readFlag() ? reader.readLast() : nil)
-  }
-}
-
 /// A mutation that the hub has acknowledged.
 public struct AcknowledgedMutation: Sendable, Hashable {
   /// The epoch in which it was acknowledged.
@@ -286,6 +180,25 @@ public struct AcknowledgedMutation: Sendable, Hashable {
 
 enum AcknowledgedCodec: StoredForm {
   typealias Value = AcknowledgedMutation
+
+  /// Its UUID, without reading the rest.
+  static func mutation(_ bytes: RawSpan) throws(LMDBError) -> UUID {
+    try requireHead(bytes)
+    return bytes.loadUUID(at: 44 + OutboxEntry.mutationOffset)
+  }
+
+  /// When it was acknowledged, without reading the rest.
+  static func acknowledgedAt(_ bytes: RawSpan) throws(LMDBError) -> Date {
+    try requireHead(bytes)
+    return Date(
+      timeIntervalSince1970: Double(bytes.loadBigEndian(UInt64.self, at: 24)) / 1_000)
+  }
+
+  private static func requireHead(_ bytes: RawSpan) throws(LMDBError) {
+    guard bytes.byteCount >= 44 + OutboxEntry.mutationOffset + 16 else {
+      throw LMDBError(.badForm, operation: "decode", detail: "an acknowledged mutation")
+    }
+  }
 
   static func encoded(_ value: AcknowledgedMutation) -> [UInt8] {
     var writer = ByteWriter()

@@ -30,7 +30,7 @@ struct OutboxTotals: Sendable, Hashable {
 /// Who and where an area is, written once.
 struct AreaIdentity: Sendable, Hashable {
   /// The format that this version writes. A store of a higher one is refused.
-  static let format: UInt32 = 1
+  static let format: UInt32 = 2
 
   var area: AreaID
   var createdAt: Date
@@ -49,6 +49,12 @@ struct AreaIdentity: Sendable, Hashable {
         .newerFormat,
         "the area has format \(format), this version reads up to \(Self.format): update the "
           + "program")
+    }
+    guard format == Self.format else {
+      throw StoreError(
+        .olderFormat,
+        "the area has format \(format), which was never released: send what it holds with the "
+          + "program that wrote it, then begin a new store")
     }
     area = AreaID(uuid: try reader.readUUID())
     createdAt = try reader.readTime()
@@ -343,6 +349,44 @@ extension AreaTables {
       writer.write(scan.until)
       writer.write(scan.place)
       writer.write(scan.phase.rawValue)
+    }
+  }
+
+  func epochs<T: Transaction & ~Copyable>(_ transaction: borrowing T) throws -> EpochList {
+    try read(.epochs, transaction) { (reader) throws(StoreError) in
+      var epochs: [UUID] = []
+      for _ in 0..<(try reader.readUInt32()) { epochs.append(try reader.readUUID()) }
+      return EpochList(epochs)
+    } ?? EpochList()
+  }
+
+  /// The number of an epoch, given to it where it has none yet.
+  func number(
+    of epoch: UUID, in list: inout EpochList, _ transaction: inout WriteTransaction
+  ) throws -> UInt16 {
+    if let number = list.number(of: epoch) { return number }
+    let number = try list.add(epoch)
+    try write(.epochs, &transaction) { writer in
+      writer.write(UInt32(list.epochs.count))
+      for epoch in list.epochs { writer.write(epoch) }
+    }
+    return number
+  }
+
+  func bodyLog<T: Transaction & ~Copyable>(_ transaction: borrowing T) throws -> BodyLog {
+    try read(.bodies, transaction) { (reader) throws(StoreError) in
+      BodyLog(
+        next: try reader.readUInt64(), total: try reader.readUInt64(),
+        live: try reader.readUInt64(), liveCount: try reader.readUInt64())
+    } ?? BodyLog()
+  }
+
+  func setBodyLog(_ log: BodyLog, _ transaction: inout WriteTransaction) throws {
+    try write(.bodies, &transaction) { writer in
+      writer.write(log.next)
+      writer.write(log.total)
+      writer.write(log.live)
+      writer.write(log.liveCount)
     }
   }
 

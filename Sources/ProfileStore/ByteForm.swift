@@ -5,12 +5,11 @@ import LMDB
 struct ByteWriter {
   private(set) var bytes: [UInt8] = []
 
+  /// - Parameter byteCount: how long the form may become without moving.
+  init(byteCount: Int = 0) { if byteCount > 0 { bytes.reserveCapacity(byteCount) } }
+
   mutating func write(_ value: some FixedWidthInteger & UnsignedInteger) {
-    var shift = value.bitWidth - 8
-    while shift >= 0 {
-      bytes.append(UInt8(truncatingIfNeeded: value >> shift))
-      shift -= 8
-    }
+    withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) }
   }
 
   mutating func write(_ uuid: UUID) {
@@ -32,6 +31,10 @@ struct ByteWriter {
   /// The rest of the form: no length before it.
   mutating func writeLast(_ value: some Collection<UInt8>) {
     bytes.append(contentsOf: value)
+  }
+
+  mutating func writeLast(_ value: Data) {
+    value.withUnsafeBytes { bytes.append(contentsOf: $0) }
   }
 
   /// A flag, and the value if there is one.
@@ -113,4 +116,15 @@ struct ByteReader {
   func requireEnd() throws(StoreError) {
     guard offset == bytes.count else { throw damaged }
   }
+}
+
+/// Which of two comes first, byte for byte: below 0 the first, above 0 the second, 0: they are equal.
+func byteOrder(_ first: RawSpan, _ second: RawSpan) -> Int {
+  let order = first.withUnsafeBytes { first in
+    second.withUnsafeBytes { second in
+      guard let one = first.baseAddress, let other = second.baseAddress else { return 0 }
+      return Int(memcmp(one, other, min(first.count, second.count)))
+    }
+  }
+  return order == 0 ? first.byteCount - second.byteCount : order
 }

@@ -67,7 +67,8 @@ public struct OutboxEntry: Sendable, Hashable {
   public internal(set) var record: RecordID
   /// What it is based on.
   public internal(set) var base: Mutation.Base?
-  /// The high water known when it was first sent, in the area's epoch; nil: never sent.
+  /// The high water known when it was first sent, in the area's epoch; nil: never sent. Stored apart,
+  /// in `sent`.
   public package(set) var firstSent: UInt64?
   /// When it was enqueued, by this device's clock; for a person, decides nothing.
   public internal(set) var enqueuedAt: Date
@@ -77,6 +78,12 @@ public struct OutboxEntry: Sendable, Hashable {
   public package(set) var held: Held?
   /// The payload of a put.
   public internal(set) var payload: Data?
+  /// Whether a record with this edit is shown as the edit has it: not what was adopted beside what the
+  /// account has, before the person has decided.
+  package internal(set) var isShown = true
+
+  /// Whether its UUID has a row of its own: the app, or a person, may name it.
+  var isNamed: Bool { isCallerGiven || parked != nil }
 
   /// The account under which it was enqueued; nil: signed out.
   package var account: VerifiedAccount? {
@@ -94,21 +101,39 @@ public struct OutboxEntry: Sendable, Hashable {
 }
 
 extension OutboxEntry {
-  private static let form: UInt8 = 1
+  private static let form: UInt8 = 2
+  /// Where its UUID lies in the stored form.
+  static let mutationOffset = 2
+
+  /// The UUID of a stored entry, without reading the rest.
+  static func mutation(_ bytes: RawSpan) throws(StoreError) -> UUID {
+    guard bytes.byteCount >= mutationOffset + 16 else { throw .damaged("mutation") }
+    return bytes.loadUUID(at: mutationOffset)
+  }
+
+  private enum Flag {
+    static let isCallerGiven: UInt8 = 1
+    static let isPut: UInt8 = 2
+    static let isHidden: UInt8 = 4
+    static let isParked: UInt8 = 8
+  }
 
   func encoded() -> [UInt8] {
-    var writer = ByteWriter()
+    var writer = ByteWriter(
+      byteCount: 128 + record.bytes.count + (stamp?.count ?? 0) + payloadByteCount)
+    var flags: UInt8 = 0
+    if isCallerGiven { flags |= Flag.isCallerGiven }
+    if kind == .put { flags |= Flag.isPut }
+    if !isShown { flags |= Flag.isHidden }
+    if parked != nil { flags |= Flag.isParked }
     writer.write(Self.form)
+    writer.write(flags)
     writer.write(mutation)
-    writer.write(UInt8(isCallerGiven ? 1 : 0))
+    writer.write(enqueuedAt)
     writer.write(stamp) { $0.write($1) }
-    writer.write(UInt8(kind == .put ? 1 : 0))
     writer.write(record.bytes)
     writer.write(base) { $0.write($1) }
-    writer.write(firstSent) { $0.write($1) }
-    writer.write(enqueuedAt)
-    writer.write(parked) { $0.write($1) }
-    writer.write(UInt8(payload == nil ? 0 : 1))
+    if let parked { writer.write(parked) }
     if let payload { writer.writeLast(payload) }
     return writer.bytes
   }
@@ -116,20 +141,22 @@ extension OutboxEntry {
   init(order: UInt64, bytes: RawSpan) throws(StoreError) {
     var reader = ByteReader(bytes, of: "mutation")
     guard try reader.readUInt8() == Self.form else { throw reader.damaged }
+    let flags = try reader.readUInt8()
+    guard flags < 16 else { throw reader.damaged }
     self.order = order
+    isCallerGiven = flags & Flag.isCallerGiven != 0
+    kind = flags & Flag.isPut != 0 ? .put : .delete
+    isShown = flags & Flag.isHidden == 0
     mutation = try reader.readUUID()
-    isCallerGiven = try reader.readFlag()
+    enqueuedAt = try reader.readTime()
     stamp = try reader.readOptional { (reader) throws(StoreError) in Data(try reader.readBytes()) }
-    kind = try reader.readFlag() ? .put : .delete
     record = RecordID(uncheckedBytes: try reader.readBytes())
     base = try reader.readOptional { (reader) throws(StoreError) in try reader.readBase() }
-    firstSent = try reader.readOptional { (reader) throws(StoreError) in try reader.readUInt64() }
-    enqueuedAt = try reader.readTime()
-    parked = try reader.readOptional { (reader) throws(StoreError) in try reader.readParked() }
+    firstSent = nil
+    parked = flags & Flag.isParked != 0 ? try reader.readParked() : nil
     held = nil
-    payload = try reader.readFlag() ? reader.readLast() : nil
+    payload = kind == .put ? reader.readLast() : nil
     try reader.requireEnd()
-    guard (payload != nil) == (kind == .put) else { throw reader.damaged }
   }
 }
 

@@ -27,7 +27,7 @@ extension Profile {
     if let base { try Area.validate(base) }
     try await maintain(account) { area, policy, transaction in
       try area.retry(
-        mutation, base: base, newID: newID, keepsRecords: policy.keepsRecords, &transaction)
+        mutation, base: base, newID: newID, &transaction)
     }
     return newID
   }
@@ -58,9 +58,9 @@ extension Profile {
         try area.discard(mutation, keepsRecords: policy.keepsRecords, &transaction)
       case .keepLocal:
         try area.retry(
-          mutation, base: base, newID: UUID(), keepsRecords: policy.keepsRecords, &transaction)
+          mutation, base: base, newID: UUID(), &transaction)
       case .merged(let payload):
-        try area.merge(mutation, payload: payload, base: base, policy: policy, &transaction)
+        try area.merge(mutation, payload: payload, base: base, &transaction)
       }
     }
   }
@@ -129,37 +129,29 @@ extension Profile {
 extension Area {
   /// Another payload in the place of a parked mutation.
   func merge(
-    _ mutation: UUID, payload: Data, base: Mutation.Base?, policy: StorePolicy,
-    _ transaction: inout WriteTransaction
+    _ mutation: UUID, payload: Data, base: Mutation.Base?, _ transaction: inout WriteTransaction
   ) throws {
-    let newID = UUID()
     let old = try parkedEntry(mutation, transaction)
     try Self.validate(
       .put(old.record, payload), payloadByteCountMax: try payloadByteCountMax(transaction))
-    try retry(mutation, base: base, newID: newID, keepsRecords: false, &transaction)
-    guard var entry = try entry(old.order, transaction) else { throw StoreError.damaged("outbox") }
-    var totals = try tables.totals(transaction)
-    try totals.change(payloadByteCount: Int64(payload.count - entry.payloadByteCount))
-    try tables.setTotals(totals, &transaction)
-    entry.kind = .put
-    entry.payload = payload
-    try update(entry, wasParked: false, &transaction)
-    if policy.keepsRecords, try orders(of: entry.record, transaction).last == entry.order {
-      try showLocally(entry, &transaction)
-    }
+    try retry(mutation, base: base, newID: UUID(), payload: payload, &transaction)
   }
 
   func sendAgain(
     lost record: RecordID, stamp: Data, policy: StorePolicy, _ transaction: inout WriteTransaction
   ) throws {
     guard try transaction.contains(record, in: tables.lost),
-      let payload = try transaction.value(of: record, in: tables.records)?.payload
+      let payload = try hubPayload(of: record, transaction)
     else {
       throw StoreError(.unknownMutation, "the record is not listed as lost, or is not kept here")
     }
     if try !hasEdit(of: record, transaction) {
-      _ = try insertUnlimited(
-        .put(record, payload, base: .mustNotExist), stamp: stamp, policy: policy, &transaction)
+      var policy = policy
+      // What the person decides about is never stopped by a full outbox.
+      policy.limits.outboxCountMax = .max
+      policy.limits.outboxByteCountMax = .max
+      _ = try insert(
+        [.put(record, payload, base: .mustNotExist)], stamp: stamp, policy: policy, &transaction)
     }
     try transaction.delete(record, in: tables.lost)
   }
@@ -184,6 +176,7 @@ extension Area {
     let epoch = try epoch(transaction)
     let lineage = try tables.lineage(transaction)
     let conflict = Parked(reason: .conflict, code: HubCode.epochChanged.rawValue)
+    var totals = try tables.totals(transaction)
     // Of each record the last one sent again, and whether an edit waited that is newer than them all.
     var before: [RecordID: (mutation: UUID, isOvertaken: Bool)] = [:]
     for (counter, known) in found.values.sorted(by: { $0.counter < $1.counter }) {
@@ -203,18 +196,9 @@ extension Area {
         again.base = previous.map { .mutation($0.mutation) } ?? .mustNotExist
         if previous == nil { again.parked = conflict }
       }
-      try add(again, &transaction)
-      if policy.keepsRecords, !isOvertaken { try showLocally(again, &transaction) }
+      again.isShown = !isOvertaken
+      try add(again, &totals, &transaction)
     }
-  }
-
-  /// An insert that a full outbox does not stop.
-  private func insertUnlimited(
-    _ mutation: Mutation, stamp: Data, policy: StorePolicy, _ transaction: inout WriteTransaction
-  ) throws -> EnqueueReceipt {
-    var policy = policy
-    policy.limits.outboxCountMax = .max
-    policy.limits.outboxByteCountMax = .max
-    return try insert(mutation, stamp: stamp, policy: policy, &transaction)
+    try tables.setTotals(totals, &transaction)
   }
 }

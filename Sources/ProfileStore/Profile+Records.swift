@@ -8,8 +8,8 @@ public struct Record: Sendable, Hashable {
   public let id: RecordID
   /// Its payload.
   public let payload: Data
-  /// The hub's version that it has or was edited from; nil: the hub has not had it yet, or
-  /// has lost that version with an epoch.
+  /// The newest version of the hub that this device has of it; nil: the hub has not had it yet, or
+  /// has deleted it, or has lost that version with an epoch.
   public let version: UInt64?
   /// It holds an edit that waits in the outbox.
   public let isPending: Bool
@@ -34,8 +34,7 @@ extension Profile {
     try Area.validate(id)
     return try area.read { transaction in
       try requireReadable(transaction)
-      guard let stored = try transaction.value(of: id, in: area.tables.records) else { return nil }
-      return Self.record(id, stored)
+      return registry.policy.keepsRecords ? try area.shown(id, transaction) : nil
     }
   }
 
@@ -48,20 +47,12 @@ extension Profile {
     prefix: RecordID? = nil, after: RecordID? = nil, limit: Int = .max
   ) throws -> [Record] {
     for id in [prefix, after].compactMap({ $0 }) where !id.bytes.isEmpty { try Area.validate(id) }
-    var records: [Record] = []
-    try area.read { transaction in
+    return try area.read { transaction in
       try requireReadable(transaction)
-      try transaction.scan(area.tables.records, Self.range(prefix, after)) { key, value in
-        guard records.count < limit else { return .stop }
-        let id = try RecordIDCodec.decode(key)
-        if let prefix, !id.bytes.starts(with: prefix.bytes) { return .stop }
-        if let record = Self.record(id, try StoredRecordCodec.decode(value)) {
-          records.append(record)
-        }
-        return .next
-      }
+      guard registry.policy.keepsRecords else { return [] }
+      return try area.shownRecords(
+        Self.range(prefix, after), prefix: prefix, limit: limit, transaction)
     }
-    return records
   }
 
   private static func range(_ prefix: RecordID?, _ after: RecordID?) -> KeyRange<RecordID> {
@@ -70,12 +61,6 @@ extension Profile {
     guard let after else { return prefix.map { .prefix($0) } ?? .all }
     guard let prefix, after < prefix else { return .after(after) }
     return .prefix(prefix)
-  }
-
-  private static func record(_ id: RecordID, _ stored: StoredRecord) -> Record? {
-    stored.payload.map {
-      Record(id: id, payload: $0, version: stored.version, isPending: stored.isLocal)
-    }
   }
 
   /// One of the app's own tables in this area, made on first use; read with ``read(_:)``, written in
@@ -114,6 +99,7 @@ extension Profile {
         guard entries.count < limit else { return .stop }
         var entry = try OutboxEntry(order: UInt64Codec.decode(key), bytes: bytes)
         entry.held = trouble.held(entry.mutation)
+        entry.firstSent = try area.firstSent(entry.order, transaction)
         if isWanted(entry) { entries.append(entry) }
         return .next
       }

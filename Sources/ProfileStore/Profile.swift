@@ -110,12 +110,15 @@ public final class Profile: Sendable {
     }
     return try await area.write { [area, policy = registry.policy] transaction in
       try self.requireWritable(account, session, transaction)
-      let receipts = try mutations.map {
-        try area.insert($0, stamp: account?.bytes, policy: policy, &transaction)
-      }
+      let receipts = try area.insert(
+        mutations, stamp: account?.bytes, policy: policy, &transaction)
       try saving?(&transaction)
-      // The session again, as late as it can be asked.
-      try self.requireWritable(account, session, transaction)
+      // The session again, as late as it can be asked; owner and state are this transaction's.
+      if let account {
+        try ProfileRegistry.require(account, in: session)
+      } else {
+        try self.requireCurrentUnowned()
+      }
       return receipts
     }
   }

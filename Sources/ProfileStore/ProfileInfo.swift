@@ -78,12 +78,12 @@ extension ProfileInfo {
       case .active: break
       }
       info.owner = try owner.map(VerifiedAccount.init(reading:))
-      info.records = try transaction.count(of: tables.records)
+      info.records = try area.shownRecordCount(transaction)
       info.pending = try area.pendingSummary(transaction)
       info.cursor = try tables.cursor(.cursor, transaction)
       info.lastPass = try tables.lastPass(transaction)
       info.client = try tables.client(transaction)?.id
-      info.knownRecords = try transaction.count(of: tables.metadata)
+      info.knownRecords = try transaction.count(of: tables.known)
       return info
     }
     usedByteCount = try area.environment.statistics().usedByteCount

@@ -67,6 +67,8 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
     public static let recordKeepingDiffers = Code("recordKeepingDiffers")
     /// The store was written by a newer version: update the app.
     public static let newerFormat = Code("newerFormat")
+    /// The store was written by a version before the first release: send what it holds with that one.
+    public static let olderFormat = Code("olderFormat")
     /// The place is no store and none can be made there.
     public static let notAStore = Code("notAStore")
     /// Stored bytes are not what this version wrote.

@@ -152,7 +152,9 @@ public final class StoreInspector: Sendable {
         var rows: [Row] = []
         try transaction.scan(open.tables.outbox) { key, bytes in
           guard rows.count < limit else { return .stop }
-          rows.append(row(try OutboxEntry(order: UInt64Codec.decode(key), bytes: bytes)))
+          var entry = try OutboxEntry(order: UInt64Codec.decode(key), bytes: bytes)
+          entry.firstSent = try open.firstSent(entry.order, transaction)
+          rows.append(row(entry))
           return .next
         }
         return rows

@@ -60,11 +60,11 @@ extension PassRunner {
     case .countFailure(let first):
       return .counted(try await area.noteFailing(first.mutation))
     case .park(let item, let reason):
-      try await park(item.mutation, reason, work.refusal?.hubCode, hub)
+      try await park(item, reason, work.refusal?.hubCode, hub)
       return .done
     case .hold(let item):
       let hasRoom = try await area.hold(
-        item.mutation, now: policy.now(), chance: Double.random(in: 0..<1))
+        item.mutation, at: item.order, now: policy.now(), chance: Double.random(in: 0..<1))
       if hasRoom { report.held += 1 }
       return .held(hasRoom: hasRoom)
     case .giveUp, .finished: throw SyncError.stateLost
@@ -103,7 +103,9 @@ extension PassRunner {
   /// Settles a batch in one transaction.
   private func settle(_ entries: [OutboxEntry], _ answer: PushAnswer) async throws {
     let settlements = zip(entries, answer.results).compactMap { entry, result in
-      PushPlan.settlement(of: result).map { (mutation: entry.mutation, settlement: $0) }
+      PushPlan.settlement(of: result).map {
+        (order: entry.order, mutation: entry.mutation, settlement: $0)
+      }
     }
     try await area.settle(
       settlements, epoch: answer.epoch, highWater: answer.highWater, policy: policy)
@@ -117,10 +119,10 @@ extension PassRunner {
   }
 
   private func park(
-    _ mutation: UUID, _ reason: Parked.Reason, _ code: String?, _ hub: SessionAnswer
+    _ item: PushItem, _ reason: Parked.Reason, _ code: String?, _ hub: SessionAnswer
   ) async throws {
     try await area.settle(
-      [(mutation, .parked(Parked(reason: reason, code: code)))], epoch: hub.epoch,
+      [(item.order, item.mutation, .parked(Parked(reason: reason, code: code)))], epoch: hub.epoch,
       highWater: hub.highWater, policy: policy)
     report.parked += 1
   }

@@ -156,9 +156,9 @@ struct LimitTests {
     let epoch = UUID()
     for (number, mutation) in settled.enumerated() {
       try await profile.area.markFirstSent([UInt64(number + 1)], highWater: 1)
-      try await profile.area.settle(
-        [(mutation: mutation, settlement: .acknowledged(version: UInt64(number + 1)))],
-        epoch: epoch, highWater: UInt64(number + 1), policy: profile.registry.policy)
+      try await profile.settle(
+        mutation, .acknowledged(version: UInt64(number + 1)), epoch: epoch,
+        highWater: UInt64(number + 1))
     }
     #expect(try profile.outbox().map(\.mutation) == Array(mutations.dropFirst(settled.count)))
     // The room serves the next edits.

@@ -174,7 +174,7 @@ struct DamageTests {
     #expect(newer["state"] as? String == "unreadable")
     #expect(
       newer["problem"] as? String
-        == "the area has format 9, this version reads up to 1: update the program")
+        == "the area has format 9, this version reads up to 2: update the program")
   }
 
   @Test("reads on when the registry is missing or damaged", arguments: [true, false])

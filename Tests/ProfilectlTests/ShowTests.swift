@@ -37,7 +37,7 @@ struct ShowTests {
     #expect(run.exitCode == 0)
     let shown = try run.json()
     #expect(shown["directory"] as? String == copy.file(store.path(of: profile.id)).path)
-    #expect(shown["knownRecords"] as? Int == 2)
+    #expect(shown["knownRecords"] as? Int == 3)
     #expect((shown["cursor"] as? [String: Any])?["sequence"] as? Int == 30)
     let registry = try #require(shown["registry"] as? [String: Any])
     #expect(registry["state"] as? String == "owned")

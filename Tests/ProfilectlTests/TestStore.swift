@@ -46,9 +46,11 @@ final class TestStore {
 
   /// Settles mutations as a hub would answer.
   func settle(_ settlements: [(UUID, Settlement)], of profile: Profile) async throws {
+    let orders = Dictionary(
+      uniqueKeysWithValues: try profile.outbox().map { ($0.mutation, $0.order) })
     try await profile.area.settle(
-      settlements.map { (mutation: $0.0, settlement: $0.1) }, epoch: Self.epoch, highWater: 40,
-      policy: registry.policy)
+      settlements.map { (order: orders[$0.0] ?? 0, mutation: $0.0, settlement: $0.1) },
+      epoch: Self.epoch, highWater: 40, policy: registry.policy)
   }
 
   func path(of area: AreaID) -> String {

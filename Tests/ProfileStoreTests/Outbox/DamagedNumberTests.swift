@@ -67,12 +67,35 @@ extension Outbox {
       #expect(await code { _ = try profile.area.violations() } == .damaged)
     }
 
-    @Test("a key of the index that is too short: an error")
-    func shortIndexKey() async throws {
-      try await write([], for: [0, 1, UInt8(ascii: "a"), 1], in: "outboxByRecord")
-      #expect(
-        await code { _ = try profile.area.read { try profile.area.localEdit(of: "a", $0) } }
-          == .damaged)
+    @Test("a row of a record that is none: an error", arguments: [0, 1, 23, 25, 39, 41])
+    func badRow(_ byteCount: Int) async throws {
+      try await write(
+        Array(repeating: 0xff, count: byteCount), for: Array("a".utf8), in: "known")
+      #expect(await code { _ = try profile.record("a") } == .damaged)
+      #expect(await code { _ = try profile.records() } == .damaged)
+      #expect(await code { try await profile.pull("a", version: 1, "hub") } == .damaged)
+    }
+
+    @Test("a payload that is none, or is not there: an error")
+    func badBody() async throws {
+      try await profile.pull("a", version: 1, "hub")
+      try await write([0, 0, 0], for: [0, 0, 0, 0, 0, 0, 0, 1], in: "bodies")
+      #expect(await code { _ = try profile.record("a") } == .damaged)
+      let bodies = try profile.area.environment.table(
+        "bodies", key: UInt64Codec.self, value: BytesCodec.self)
+      try await profile.area.environment.write { _ = try $0.delete(1, in: bodies) }
+      #expect(await code { _ = try profile.record("a") } == .damaged)
+      #expect(await code { _ = try profile.records() } == .damaged)
+    }
+
+    @Test("sums of the payloads below what is taken out: an error, and nothing changes")
+    func bodySumsTooSmall() async throws {
+      try await profile.pull("a", version: 1, "hub")
+      try await write(Array(repeating: 0, count: 32), for: Array("bodies".utf8), in: "values")
+      let before = try profile.dump()
+      #expect(await code { try await profile.pull("a", version: 2, nil) } == .damaged)
+      #expect(await code { try await profile.pull("a", version: 2, "next") } == .damaged)
+      #expect(try profile.dump() == before)
     }
 
     @Test("a time beyond every stored number is stored as the last one")

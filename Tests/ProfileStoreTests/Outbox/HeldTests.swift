@@ -33,7 +33,7 @@ extension Outbox {
       let held = try await put("a")
       let behind = try await put("a")
       let other = try await put("c")
-      #expect(try await profile.area.hold(held, now: store.clock.now, chance: 0))
+      #expect(try await profile.hold(held, now: store.clock.now))
       #expect(try sendable() == [before, other])
       let place = try #require(try profile.outbox().first { $0.mutation == held }?.order)
       #expect(try sendable(after: place) == [other])
@@ -50,7 +50,7 @@ extension Outbox {
         #expect(Held.pause(attempts: attempt, chance: 0) == seconds)
         #expect(Held.pause(attempts: attempt, chance: 1) == seconds * 2)
       }
-      #expect(try await profile.area.hold(held, now: store.clock.now, chance: 0))
+      #expect(try await profile.hold(held, now: store.clock.now))
       let due = try #require(try profile.nextTryOfHeld())
       #expect(try profile.area.heldMutations(dueAt: due.addingTimeInterval(-1)).isEmpty)
       #expect(try profile.area.heldMutations(dueAt: due).map(\.mutation) == [held])
@@ -67,7 +67,7 @@ extension Outbox {
       let parked = try await put("b")
       let behind = try await put("b")
       for mutation in [first, second, behind] {
-        #expect(try await profile.area.hold(mutation, now: store.clock.now, chance: 0))
+        #expect(try await profile.hold(mutation, now: store.clock.now))
       }
       try await profile.park(parked)
       let due = store.clock.now.addingTimeInterval(100)
@@ -88,11 +88,9 @@ extension Outbox {
     func settled() async throws {
       let held = try await put("a")
       let other = try await put("b")
-      #expect(try await profile.area.hold(held, now: store.clock.now, chance: 0))
+      #expect(try await profile.hold(held, now: store.clock.now))
       _ = try await profile.area.noteFailing(other)
-      try await profile.area.settle(
-        [(held, .acknowledged(version: 3))], epoch: UUID(), highWater: 3,
-        policy: registry.policy)
+      try await profile.acknowledge(held, version: 1)
       #expect(try profile.nextTryOfHeld() == nil)
       #expect(try await profile.area.noteFailing(other) == 1)
       #expect(try sendable() == [other])
@@ -102,17 +100,24 @@ extension Outbox {
     func room() async throws {
       for number in 0..<PushTrouble.heldCountMax {
         let mutation = try await put(RecordID("r\(number)"))
-        #expect(try await profile.area.hold(mutation, now: store.clock.now, chance: 0))
+        #expect(try await profile.hold(mutation, now: store.clock.now))
       }
       let more = try await put("more")
-      #expect(try await !profile.area.hold(more, now: store.clock.now, chance: 0))
+      #expect(try await !profile.hold(more, now: store.clock.now))
       let known = try #require(try profile.outbox().first?.mutation)
-      #expect(try await profile.area.hold(known, now: store.clock.now, chance: 0))
+      #expect(try await profile.hold(known, now: store.clock.now))
       #expect(try profile.outbox().first?.held?.attempts == 2)
       #expect(try sendable() == [more])
       try await profile.discard(known, account: ada)
-      #expect(try await profile.area.hold(known, now: store.clock.now, chance: 0))
-      #expect(try await profile.area.hold(more, now: store.clock.now, chance: 0))
+      #expect(try await profile.hold(known, now: store.clock.now))
+      #expect(try await profile.hold(more, now: store.clock.now))
     }
+  }
+}
+
+extension Profile {
+  /// Holds a mutation as a pass does on which the hub has failed.
+  fileprivate func hold(_ mutation: UUID, now: Date) async throws -> Bool {
+    try await area.hold(mutation, at: try order(of: mutation) ?? 0, now: now, chance: 0)
   }
 }

@@ -55,9 +55,8 @@ extension Outbox {
       try await profile.resolve(mutation, account: ada, .keepLocal)
       #expect(try profile.waiting().map(\.base) == [.mustNotExist])
       mutation = try #require(try profile.waiting().first).mutation
-      try await profile.area.settle(
-        [(mutation, .parked(Parked(reason: .rejected)))], epoch: epoch, highWater: 105,
-        policy: profile.registry.policy)
+      try await profile.settle(
+        mutation, .parked(Parked(reason: .rejected)), epoch: epoch, highWater: 105)
       try await pullInNewEpoch(version: 105, "now")
       try await profile.resolve(mutation, account: ada, .keepLocal)
       #expect(try profile.waiting().map(\.base) == [.version(105)])
@@ -84,9 +83,8 @@ extension Outbox {
       try await profile.pull("a", version: 120, "left")
       let mutation = try await put("mine")
       try await profile.takeUp(epoch, forkedAt: 100, of: ada)
-      try await profile.area.settle(
-        [(mutation, .acknowledged(version: 106))], epoch: epoch, highWater: 106,
-        policy: profile.registry.policy)
+      try await profile.settle(
+        mutation, .acknowledged(version: 106), epoch: epoch, highWater: 106)
       #expect(try profile.text("a") == "mine")
       #expect(try profile.record("a")?.version == 106)
     }

@@ -141,7 +141,7 @@ extension Outbox {
       try await profile.park(edit, Parked(reason: .conflict, current: current))
       try await profile.discard(edit, account: ada)
       #expect(try profile.record("gone") == nil)
-      #expect(try profile.dump()["beside"] == [:])
+      #expect(try profile.dump()["bodies"] == [:])
     }
 
     @Test("after a discard of a delete the hub's version is there again")

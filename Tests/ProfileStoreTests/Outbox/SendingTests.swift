@@ -51,8 +51,8 @@ extension Outbox {
       for stamp in [bob.bytes, nil] {
         let planted = try profile.area.writeBlocking { transaction in
           try profile.area.insert(
-            .put("planted", Data()), stamp: stamp, policy: policy, &transaction
-          ).mutation
+            [.put("planted", Data())], stamp: stamp, policy: policy, &transaction
+          )[0].mutation
         }
         #expect(await code { _ = try profile.sendable() } == .ownedByAnotherAccount)
         try await profile.acknowledge(planted, version: 1)

@@ -163,6 +163,10 @@ extension Profile {
   func dump() throws -> [String: [[UInt8]: [UInt8]]] {
     var tables: [String: [[UInt8]: [UInt8]]] = [:]
     for name in try area.environment.tableNames() {
+      if name == "edits" {
+        tables[name] = try dumpEdits()
+        continue
+      }
       let table = try area.environment.table(name, key: BytesCodec.self, value: BytesCodec.self)
       var rows: [[UInt8]: [UInt8]] = [:]
       try area.environment.read { transaction in
@@ -176,6 +180,20 @@ extension Profile {
     return tables
   }
 
+  /// The one table in which a key has several values: each pair as a key.
+  private func dumpEdits() throws -> [[UInt8]: [UInt8]] {
+    let table = try area.environment.multiTable(
+      "edits", key: BytesCodec.self, value: UInt64Codec.self)
+    var pairs: [[UInt8]: [UInt8]] = [:]
+    try area.environment.read { transaction in
+      try transaction.scan(table) { key, value in
+        pairs[key.copiedBytes() + value.copiedBytes()] = []
+        return .next
+      }
+    }
+    return pairs
+  }
+
   /// Parks a waiting mutation as the hub's answer would.
   func park(
     _ mutation: UUID, _ parked: Parked = Parked(reason: .rejected, code: "test")
@@ -187,9 +205,29 @@ extension Profile {
     try await settle(mutation, .acknowledged(version: version))
   }
 
-  func settle(_ mutation: UUID, _ settlement: Settlement) async throws {
+  func settle(
+    _ mutation: UUID, _ settlement: Settlement, epoch: UUID = Hub.epoch, highWater: UInt64 = 0
+  ) async throws {
+    // 0: none that waits, as when it was settled meanwhile.
+    let order = try order(of: mutation) ?? 0
     try await area.settle(
-      [(mutation, settlement)], epoch: Hub.epoch, highWater: 0, policy: registry.policy)
+      [(order, mutation, settlement)], epoch: epoch, highWater: highWater,
+      policy: registry.policy)
+  }
+
+  /// Where a mutation waits; entries that are damaged are passed over.
+  func order(of mutation: UUID) throws -> UInt64? {
+    let table = try area.environment.table(
+      "outbox", key: UInt64Codec.self, value: BytesCodec.self)
+    return try area.environment.read { transaction in
+      var order: UInt64?
+      try transaction.scan(table) { key, value in
+        guard value.byteCount > 18, value.loadUUID(at: 2) == mutation else { return .next }
+        order = try UInt64Codec.decode(key)
+        return .stop
+      }
+      return order
+    }
   }
 
   /// A change of the hub, as a pull commits it.
