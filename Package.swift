@@ -48,12 +48,15 @@ let package = Package(
       path: "Tools/profilectl"),
 
     // What `bench` measures against, in C; only `bench` imports it.
-    .target(name: "CBench", dependencies: ["CLMDB", "CSQLite"], path: "Tools/CBench"),
+    .target(
+      name: "CBench", dependencies: ["CLMDB", "CSQLite", "CCurl", "CMicroHTTPD"],
+      path: "Tools/CBench"),
     .target(name: "Measuring", dependencies: ["ToolSupport"], path: "Tools/Measuring"),
     .executableTarget(
       name: "bench",
       dependencies: [
-        "LMDB", "HubProtocol", "ProfileStore", "ProfileSync", "CBench", "Measuring", "ToolSupport",
+        "LMDB", "HubProtocol", "ProfileStore", "ProfileSync", "HubClient", "CBench", "Measuring",
+        "ToolSupport",
       ],
       path: "Tools/benchmark"),
 

@@ -181,6 +181,15 @@ struct ReportTests {
     #expect(report.conclusion == "1 of 1 rows with bars do not hold: W3 1 per transaction")
   }
 
+  @Test("says beside the shuffled pages how far another store is")
+  func notes() {
+    let shuffled = rows(
+      .managedApply, [(.c, .applyShuffled, [100]), (.holdfast, .applyShuffled, [250])])
+    #expect(report(shuffled).notes.count == 1)
+    #expect(report(shuffled).notes[0].contains("2.50 times C; LevelDB"))
+    #expect(report(rows(.get, [(.c, .getsAlone, [1])])).notes.isEmpty)
+  }
+
   @Test("becomes a chart of the ratios, with a gap where there is none")
   func chart() {
     let rows = rows(

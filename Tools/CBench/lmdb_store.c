@@ -8,17 +8,22 @@ const char *cbench_lmdb_version(void) { return mdb_version(NULL, NULL, NULL); }
 const char *cbench_lmdb_message(int code) { return mdb_strerror(code); }
 
 // The flags, sizes and limits are those that the Swift module is given or has by default.
-static int open_env(const char *directory, size_t map_size, MDB_env **env) {
+static int open_env_with(
+    const char *directory, size_t map_size, unsigned flags, MDB_env **env) {
   int code = mdb_env_create(env);
   if (code != 0) return code;
   if ((code = mdb_env_set_mapsize(*env, map_size)) != 0 ||
       (code = mdb_env_set_maxdbs(*env, 32)) != 0 ||
       (code = mdb_env_set_maxreaders(*env, 1024)) != 0 ||
-      (code = mdb_env_open(*env, directory, MDB_NOTLS, 0600)) != 0) {
+      (code = mdb_env_open(*env, directory, MDB_NOTLS | flags, 0600)) != 0) {
     mdb_env_close(*env);
     *env = NULL;
   }
   return code;
+}
+
+static int open_env(const char *directory, size_t map_size, MDB_env **env) {
+  return open_env_with(directory, map_size, 0, env);
 }
 
 static int open_table(MDB_env *env, unsigned transaction, unsigned table, MDB_dbi *records) {
@@ -33,10 +38,11 @@ static int open_table(MDB_env *env, unsigned transaction, unsigned table, MDB_db
   return mdb_txn_commit(txn);
 }
 
-struct cbench_lmdb *cbench_lmdb_open(const char *directory, size_t map_size, int *code) {
+static struct cbench_lmdb *open_store(
+    const char *directory, size_t map_size, unsigned flags, int *code) {
   struct cbench_lmdb *store = calloc(1, sizeof *store);
   if (!store) abort();
-  *code = open_env(directory, map_size, &store->env);
+  *code = open_env_with(directory, map_size, flags, &store->env);
   if (*code == 0) *code = open_table(store->env, 0, MDB_CREATE, &store->records);
   if (*code == 0) *code = mdb_txn_begin(store->env, NULL, MDB_RDONLY, &store->reader);
   if (*code != 0) {
@@ -45,6 +51,15 @@ struct cbench_lmdb *cbench_lmdb_open(const char *directory, size_t map_size, int
   }
   mdb_txn_reset(store->reader);
   return store;
+}
+
+struct cbench_lmdb *cbench_lmdb_open(const char *directory, size_t map_size, int *code) {
+  return open_store(directory, map_size, 0, code);
+}
+
+struct cbench_lmdb *cbench_lmdb_open_unsynced(
+    const char *directory, size_t map_size, int *code) {
+  return open_store(directory, map_size, MDB_NOSYNC, code);
 }
 
 void cbench_lmdb_close(struct cbench_lmdb *store) {

@@ -13,6 +13,11 @@ extension Bar {
       .applyUpdates: [ratio(2, .c, .applyUpdates)],
       .updateGrowth: within(1.5),
     ],
+    .replay: [
+      // At most twice as long as its parts.
+      .replay: [ratio(0.5, .c, .replayParts)],
+      .replayMemory: within(64 * 1_048_576),
+    ],
     .enqueue: [
       .writes(callers: 1): [ratio(0.9, .lmdb, .writes(callers: 1))],
       .writes(callers: 8): [ratio(0.9, .lmdb, .writes(callers: 8))],
@@ -23,6 +28,10 @@ extension Bar {
       .enqueueBytes(deep: true): noMore(.enqueueBytes(deep: true)),
       .enqueueFlushes(deep: false): noMore(.enqueueFlushes(deep: false)),
       .enqueueFlushes(deep: true): noMore(.enqueueFlushes(deep: true)),
+    ],
+    .push: [
+      // At most one and a half times as long as its parts.
+      .push: [ratio(1 / 1.5, .c, .pushParts)]
     ],
     .switching: [
       // At most twice as long as C.

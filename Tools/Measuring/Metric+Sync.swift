@@ -14,6 +14,17 @@ extension Metric {
   package static let applyCommits = Metric("durable commits", "per page", isComparable: false)
   package static let decoding = Metric("of that, decoding pages alone", "records/s")
 
+  // MARK: R3
+
+  package static let replay = Metric("the whole replay", "s", isCost: true)
+  package static let replayFetch = Metric("part: bare HTTP, the same bytes", "s", isCost: true)
+  package static let replayStage = Metric("part: staging", "s", isCost: true)
+  package static let replayApply = Metric("part: managed apply (R2)", "s", isCost: true)
+  package static let replayParts = Metric("the parts together", "s", isCost: true)
+  package static let replayCommits = Metric("durable commits", "per replay", isComparable: false)
+  package static let replayMemory = Metric(
+    "anonymous memory above idle", "bytes", isCost: true, isComparable: false)
+
   // MARK: R4
 
   /// Pages of 500 records in durable transactions, as W1 has them.
@@ -45,6 +56,16 @@ extension Metric {
   }
 
   private static func depth(_ isDeep: Bool) -> String { isDeep ? "depth 10,000" : "depth 0" }
+
+  // MARK: R5
+
+  package static let push = Metric("the whole push", "s", isCost: true)
+  package static let pushBare = Metric("part: bare HTTP, the same bytes", "s", isCost: true)
+  package static let pushHubRows = Metric("part: the hub's rows", "s", isCost: true)
+  package static let pushClientRows = Metric("part: the client's deletes", "s", isCost: true)
+  package static let pushParts = Metric("the parts together", "s", isCost: true)
+  package static let pushCommits = Metric(
+    "durable commits of the client", "per batch", isComparable: false)
 
   // MARK: R6
 

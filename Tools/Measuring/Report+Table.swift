@@ -19,6 +19,18 @@ extension Report {
     return table
   }
 
+  /// Sentences about numbers beside which a peer's stands that this run does not measure.
+  package var notes: [String] {
+    results.compactMap { row in
+      guard row.workload == .managedApply, row.metric == .applyShuffled, row.engine == .holdfast,
+        let ratio = row.ratioToC
+      else { return nil }
+      // Measured once beside C on another machine: the same records, keys shuffled.
+      return "R2 \(row.metric.name): \(Self.decimal(ratio, places: 2)) times C; LevelDB as a plain "
+        + "store of keys and values has reached 4.15 times C"
+    }
+  }
+
   /// What the bars say in one sentence.
   package var conclusion: String {
     let judged = results.filter { $0.holds != nil }

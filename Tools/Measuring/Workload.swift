@@ -8,7 +8,9 @@ package enum Workload: String, CaseIterable, Codable, Sendable {
   case readBesideWriter = "W6"
   case stagedPages = "staged"
   case managedApply = "R2"
+  case replay = "R3"
   case enqueue = "R4"
+  case push = "R5"
   case switching = "R6"
 
   /// One line for people.
@@ -21,6 +23,8 @@ package enum Workload: String, CaseIterable, Codable, Sendable {
     case .manyStores: "many stores"
     case .readBesideWriter: "two readers scan while a writer applies pages"
     case .stagedPages: "one value for each page of 500 records"
+    case .replay: "a whole replay over HTTP on this machine"
+    case .push: "mutations pushed over HTTP on this machine"
     case .managedApply: "pulled pages of 500 applied: records, metadata and cursor"
     case .enqueue: "mutations enqueued durably"
     case .switching: "switching among many accounts"
@@ -32,7 +36,7 @@ package enum Workload: String, CaseIterable, Codable, Sendable {
     switch self {
     case .applyPages, .scan, .get, .durableWrite, .manyStores, .readBesideWriter, .stagedPages:
       .lmdb
-    case .managedApply, .enqueue, .switching: .holdfast
+    case .managedApply, .replay, .enqueue, .push, .switching: .holdfast
     }
   }
 }
@@ -100,6 +104,10 @@ package struct Metric: Hashable, Sendable {
     switch self {
     case .oneTask: .writes(callers: 1)
     case .shuffledByRowID: .shuffled
+    case .batch: .pages
+    case .batchShuffled: .pagesShuffled
+    case .replay: .replayParts
+    case .push: .pushParts
     default: self
     }
   }

@@ -38,7 +38,7 @@ enum BenchCommand {
       table WITHOUT ROWID whose key is the blob: its fastest layout but for upserts of shuffled \
       keys, where the other is measured too. It has no commits that callers share.
 
-      R2, R4 and R6 measure profiles: their passes, outbox and registry, beside C doing the same \
+      R2 to R6 measure profiles: their replays, passes, outbox and registry, beside C doing the same \
       work on liblmdb.
       """,
     parameters: [json, chart, only, rounds, records, directory, strict],
@@ -46,15 +46,15 @@ enum BenchCommand {
       .init("bench --json results.json --chart results.svg", "Everything."),
       .init("bench --only W2,W3 --rounds 11", "Reads only, more rounds."),
     ],
-    subcommands: [ResidentCommand.command]
+    subcommands: [ResidentCommand.command, ReplayedCommand.command]
   ) { invocation in
     try await onThreadOfItsOwn { try run(invocation) }
   }
 
   /// The engines block, which a task's thread must not.
-  private static func onThreadOfItsOwn(
-    _ body: @escaping @Sendable () throws -> ExitCode
-  ) async throws -> ExitCode {
+  static func onThreadOfItsOwn<R: Sendable>(
+    _ body: @escaping @Sendable () throws -> R
+  ) async throws -> R {
     try await withCheckedThrowingContinuation { continuation in
       let thread = Thread { continuation.resume(with: Result { try body() }) }
       thread.stackSize = 8 << 20
@@ -87,6 +87,7 @@ enum BenchCommand {
       throw error
     }
     try console.print(report.table().lines())
+    for note in report.notes { try console.print(note) }
     try console.print(report.conclusion)
     if let file = invocation[json] { try write(JSONText.encoded(report) + "\n", to: file) }
     if let gnuplot, let file = invocation[chart] {
@@ -132,6 +133,14 @@ enum BenchCommand {
         for group in try Enqueues(context: context).groups() {
           try runner.run(group, into: &samples)
         }
+      case .replay:
+        let replays = try Replays(context)
+        for group in replays.groups() { try runner.run(group, into: &samples) }
+        try replays.remove()
+      case .push:
+        let pushes = try Pushes(context)
+        try runner.run(pushes.group(), into: &samples)
+        try pushes.remove()
       case .switching:
         let switching = try Switching(context)
         for group in switching.groups() { try runner.run(group, into: &samples) }

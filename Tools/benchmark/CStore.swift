@@ -5,9 +5,11 @@ import Measuring
 struct CStore: ~Copyable {
   private let store: OpaquePointer
 
-  init(_ directory: String) throws {
+  /// - Parameter isSynced: whether a commit waits for the disk.
+  init(_ directory: String, isSynced: Bool = true) throws {
     var code: Int32 = 0
-    guard let opened = cbench_lmdb_open(directory, Context.mapByteCount, &code) else {
+    let open = isSynced ? cbench_lmdb_open : cbench_lmdb_open_unsynced
+    guard let opened = open(directory, Context.mapByteCount, &code) else {
       throw BenchFailure(sentence: "c: \(directory): \(String(cString: cbench_lmdb_message(code)))")
     }
     store = opened

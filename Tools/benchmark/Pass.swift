@@ -8,8 +8,10 @@ struct Pass {
   /// XOR of the touched values.
   var digest: UInt64 = 0
   var commits = 0
-  /// Beside a writer: the records that both readers saw.
+  /// Beside a writer: the records that both readers saw. Of HTTP: the bytes that came.
   var readerOperations = 0
+
+  var seconds: Double { Double(nanoseconds) / 1e9 }
 
   /// Operations in a second.
   var speed: Double { Double(operations) * 1e9 / Double(max(nanoseconds, 1)) }

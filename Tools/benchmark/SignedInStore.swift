@@ -25,13 +25,10 @@ final class SignedInStore: Sendable {
   }
 
   /// Makes a store with a fresh area for the account.
-  /// - Parameters:
-  ///   - transport: the way to the account's hub; none for what needs no hub.
-  ///   - token: what the hub takes.
+  /// - Parameter transport: the way to the account's hub; none for what needs no hub.
   static func make(
     in directory: String, _ account: VerifiedAccount,
-    keeping: ProfileRegistry.RecordKeeping = .area, transport: (any HubTransport)? = nil,
-    token: String = "token"
+    keeping: ProfileRegistry.RecordKeeping = .area, transport: (any HubTransport)? = nil
   ) throws -> SignedInStore {
     let session = AppSession()
     session.signOut()
@@ -39,8 +36,27 @@ final class SignedInStore: Sendable {
       directory: URL(filePath: directory, directoryHint: .isDirectory), session: session,
       configuration: .init(recordKeeping: keeping))
     if let transport { registry.connect(to: transport) }
-    session.signIn(account, token: token)
+    session.signIn(account, token: "token")
     let profile = try blocking { try await registry.profile(for: account) }
+    return SignedInStore(registry, session, account, profile)
+  }
+
+  /// Makes a store with a fresh area for whoever a token names, as its hub says.
+  static func make(
+    in directory: String, token: String, transport: any HubTransport,
+    keeping: ProfileRegistry.RecordKeeping = .area
+  ) throws -> SignedInStore {
+    let session = AppSession()
+    session.signOut()
+    let registry = try ProfileRegistry(
+      directory: URL(filePath: directory, directoryHint: .isDirectory), session: session,
+      configuration: .init(recordKeeping: keeping))
+    registry.connect(to: transport)
+    let (account, profile) = try blocking {
+      let account = try await registry.verify(token: token, clientName: "bench")
+      session.signIn(account, token: token)
+      return (account, try await registry.profile(for: account))
+    }
     return SignedInStore(registry, session, account, profile)
   }
 

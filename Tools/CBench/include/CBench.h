@@ -55,6 +55,8 @@ const char *cbench_compiler(void);
 // liblmdb. `cbench_lmdb_open` makes what is missing and answers NULL with `*code` on failure.
 struct cbench_lmdb;
 struct cbench_lmdb *cbench_lmdb_open(const char *directory, size_t map_size, int *code);
+// The same without waiting for the disk, as what is only staged needs none.
+struct cbench_lmdb *cbench_lmdb_open_unsynced(const char *directory, size_t map_size, int *code);
 void cbench_lmdb_close(struct cbench_lmdb *store);
 const char *cbench_lmdb_message(int code);
 
@@ -106,6 +108,23 @@ size_t cbench_rows_size(const struct cbench_rows *rows);
 struct cbench_pass cbench_rows_perform(
     const char *directory, struct cbench_rows *const *steps, size_t count, int deletes_only,
     struct cbench_writes *writes);
+
+// HTTP: requests one after another on one connection, their answers counted (`extra`: bytes) and
+// dropped. Anything but 200 is a failure.
+struct cbench_exchange {
+  const char *url;
+  const void *body;  // NULL: a GET
+  size_t body_size;
+};
+struct cbench_pass cbench_http_exchange(
+    const struct cbench_exchange *exchanges, size_t count, const char *const *headers,
+    size_t header_count);
+const char *cbench_http_message(int code);
+// A server on a free port of the loopback that takes every body and answers as many bytes as its
+// path says: `/1234`. NULL when it cannot be started.
+struct cbench_echo;
+struct cbench_echo *cbench_echo_start(uint16_t *port);
+void cbench_echo_stop(struct cbench_echo *echo);
 
 // SQLite: write-ahead log, prepared statements, the file mapped, a cache of 64 MiB, a table WITHOUT
 // ROWID whose key is the blob. A store that is opened for one get has SQLite's own defaults.
