@@ -4,7 +4,8 @@ import Foundation
 ///
 /// A length is believed only as far as there are bytes, before anything is allocated for it.
 struct CBORReader: WireReader {
-  private let bytes: [UInt8]
+  /// The body.
+  let bytes: [UInt8]
   private var position = 0
   private var depth = 0
 
@@ -48,11 +49,17 @@ struct CBORReader: WireReader {
   }
 
   mutating func text(_ expectation: String) throws(WireError) -> ArraySlice<UInt8> {
+    bytes[try textPlace(expectation)]
+  }
+
+  /// Where a text lies in ``bytes``.
+  @inline(__always)
+  mutating func textPlace(_ expectation: String) throws(WireError) -> Range<Int> {
     let count = try length(of: .text, elementByteCountMin: 1, expectation)
-    let text = bytes[position..<position + count]
-    try validateUTF8(position..<position + count)
+    let place = position..<position + count
+    try validateUTF8(place)
     position += count
-    return text
+    return place
   }
 
   mutating func unsigned(through max: UInt64) throws(WireError) -> UInt64 {
@@ -74,9 +81,15 @@ struct CBORReader: WireReader {
   }
 
   mutating func payload() throws(WireError) -> Data {
+    Data(bytes[try payloadPlace()])
+  }
+
+  /// Where a payload lies in ``bytes``.
+  @inline(__always)
+  mutating func payloadPlace() throws(WireError) -> Range<Int> {
     let count = try length(of: .bytes, elementByteCountMin: 1, "a payload as a byte string")
     defer { position += count }
-    return Data(bytes[position..<position + count])
+    return position..<position + count
   }
 
   mutating func skipValue() throws(WireError) {

@@ -20,7 +20,7 @@ extension RecordAnswer: HubMessage {
   public func encoded(as format: WireFormat) -> Data { wire(as: format) }
 }
 
-private enum PageMember: String, WireMember {
+enum PageMember: String, WireMember {
   case hub, epoch, account, after, next, more, highWater, records
   static let table = WireMemberTable<PageMember>()
 }

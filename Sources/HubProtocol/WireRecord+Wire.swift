@@ -1,6 +1,6 @@
 import Foundation
 
-private enum RecordMember: String, WireMember {
+enum RecordMember: String, WireMember {
   case id, version, deleted, payload, client, mutation
   static let table = WireMemberTable<RecordMember>()
 }
