@@ -65,6 +65,7 @@ struct KnownWriter {
       let page = pages[slot.page]
       let head = try page.head(at: slot.index)
       if place + 1 < slots.count, try Self.isSameRecord(slot, slots[place + 1], pages) { continue }
+      if head.flags.contains(.isSkipped) { continue }
       try RecordBytes.withBytes(of: page.id(head)) { id in
         let row = isEmpty ? nil : try transaction.value(of: id, in: tables.knownInPlace)
         if isKnownAlready || head.flags.contains(.isOutdated) {

@@ -1,21 +1,33 @@
 package import Foundation
-package import HubProtocol
 import LMDB
+import Synchronization
 
 /// Downloaded pages of one leg, staged in an environment of their own in the area's directory and
-/// read back through the memory map. Nothing in it is synced; it is never read by another process.
+/// read back in place through the memory map. Nothing in it is synced; no other process reads it.
+///
+/// A page is one value. Across the pages of a leg the newest version of a record wins: what is
+/// superseded is marked before anything is read back.
 package final class Scratch: Sendable {
-  /// What a leg may take beside its payloads and IDs: the tables' own pages.
+  /// What a leg may take beside its payloads and IDs: heads, and the tables' own pages.
   private static let overheadByteCount = 64 << 20
 
   private let directory: String
   private let environment: Environment
   private let header: Table<TextCodec, BytesCodec>
-  /// record → the newest staged version.
-  private let versions: Table<RecordIDCodec, UInt64Codec>
-  /// version → the record.
-  private let staged: Table<UInt64Codec, StagedCodec>
+  /// number → page.
+  private let pages: Table<UInt64Codec, BytesCodec>
   private let headerBytes: [UInt8]
+  private let state = Mutex(State())
+
+  private struct State {
+    var pageCount = 0
+    /// record → the number of the page (32 bits) and the place in it of its newest version.
+    var newest = IDTable(capacity: 512)
+    /// What is superseded, by page.
+    var superseded: [Int: [Int]] = [:]
+    /// Held from the first page that is read back to the end.
+    var snapshot: LentSnapshot?
+  }
 
   /// Makes an empty scratch for a leg. Whatever lay there is deleted, not read.
   /// - Parameter byteCountMax: payload and ID bytes of the leg, but for its last page.
@@ -28,15 +40,6 @@ package final class Scratch: Sendable {
     var configuration = Environment.Configuration()
     configuration.durability = .unsafeWithoutSync
     configuration.mapSizeByteCountMax = Self.mapByteCountMax(for: byteCountMax)
-    do {
-      environment = try Environment.open(at: directory, configuration: configuration)
-      header = try environment.table("header", key: TextCodec.self, value: BytesCodec.self)
-      versions = try environment.table(
-        "versions", key: RecordIDCodec.self, value: UInt64Codec.self)
-      staged = try environment.table("staged", key: UInt64Codec.self, value: StagedCodec.self)
-    } catch let error as LMDBError {
-      throw StoreError(.storage, "the replay's scratch cannot be made", cause: error)
-    }
     var writer = ByteWriter()
     writer.write(area.id.uuid)
     writer.write(account)
@@ -44,8 +47,15 @@ package final class Scratch: Sendable {
     writer.write(until)
     writer.write(place)
     headerBytes = writer.bytes
-    try environment.writeBlocking { [header, headerBytes] in
-      try $0.put(headerBytes, for: "leg", in: header)
+    do {
+      environment = try Environment.open(at: directory, configuration: configuration)
+      header = try environment.table("header", key: TextCodec.self, value: BytesCodec.self)
+      pages = try environment.table("pages", key: UInt64Codec.self, value: BytesCodec.self)
+      try environment.writeBlocking { [header, headerBytes] in
+        try $0.put(headerBytes, for: "leg", in: header)
+      }
+    } catch let error as LMDBError {
+      throw StoreError(.storage, "the replay's scratch cannot be made", cause: error)
     }
   }
 
@@ -63,21 +73,34 @@ package final class Scratch: Sendable {
     return max(isOver ? Int.max >> 1 : double, 512 << 20) + overheadByteCount
   }
 
-  /// Stages one page; across the pages of a leg the newest version of a record wins.
+  /// How many pages are staged.
+  package var pageCount: Int { state.withLock(\.pageCount) }
+
+  // MARK: Staging
+
+  /// Stages a page behind the others; its versions are newer than all of theirs. One call at a time.
   /// - Throws: `mapFull` under a byte limit of the leg, as `storage`.
-  package func stage(_ records: [WireRecord]) async throws {
+  /// - Cost: the page is copied once; some 20 bytes of memory are kept for each change.
+  package func stage(_ page: ChangePage) async throws {
+    let number = pageCount
+    precondition(number < 1 << 31, "a leg has so many pages")
     do {
-      try await environment.writeIgnoringCancellation { [versions, staged] transaction in
-        for record in records {
-          if let known = try transaction.value(of: record.id, in: versions) {
-            guard known < record.version else { continue }
-            try transaction.delete(known, in: staged)
+      try await environment.writeIgnoringCancellation { [pages] transaction in
+        try transaction.put(bytes: page.bytes, for: UInt64(number), in: pages)
+      }
+      try environment.read { transaction in
+        try state.withLock { state in
+          for index in 0..<page.count {
+            let id = page.id(page[index])
+            let before = try state.newest.put(id, at: UInt64(number) << 32 | UInt64(index)) {
+              try isStaged(id, at: $0, beside: page, number, transaction)
+            }
+            if let before {
+              let index = Int(UInt32(truncatingIfNeeded: before))
+              state.superseded[Int(before >> 32), default: []].append(index)
+            }
           }
-          try transaction.put(record.version, for: record.id, in: versions)
-          try transaction.put(
-            IncomingChange(
-              record: record.id, version: record.version, payload: record.payload,
-              isDeleted: record.deleted), for: record.version, in: staged)
+          state.pageCount = number + 1
         }
       }
     } catch let error as LMDBError {
@@ -85,61 +108,88 @@ package final class Scratch: Sendable {
     }
   }
 
-  /// Staged records in version order; none when there are no more.
-  /// - Parameter byteCountMax: stored bytes in all; a single larger record comes alone.
-  package func batch(
-    after version: UInt64?, limit: Int, byteCountMax: Int
-  ) throws -> [IncomingChange] {
+  /// Whether the ID at a place is this one.
+  private func isStaged(
+    _ id: RawSpan, at place: UInt64, beside page: ChangePage, _ number: Int,
+    _ transaction: borrowing ReadTransaction
+  ) throws -> Bool {
+    let index = Int(UInt32(truncatingIfNeeded: place))
+    if place >> 32 == UInt64(number) { return page.id(page[index]).isEqual(to: id) }
+    guard let bytes = try transaction.bytes(of: place >> 32, in: pages) else {
+      throw StoreError.damaged("a staged page")
+    }
+    return try bytes.withUnsafeBytes { memory in
+      // Looked at within this closure only.
+      let staged = try ChangePage(memory, keptBy: self)
+      guard index < staged.count else { throw StoreError.damaged("a staged page") }
+      return staged.id(staged[index]).isEqual(to: id)
+    }
+  }
+
+  /// Marks what is superseded. From then on pages are read back, and none is staged.
+  /// - Cost: nothing where no record came twice, as from a hub that does what the protocol says;
+  ///   else a copy of each page in which one is superseded.
+  package func finish() async throws {
+    let superseded = state.withLock(\.superseded)
     do {
-      return try environment.read { transaction in
+      for (number, places) in superseded.sorted(by: { $0.key < $1.key }) {
+        try await environment.writeIgnoringCancellation { [pages] transaction in
+          let page = try Self.copy(of: number, in: pages, transaction)
+          for place in places { page.mark(place, as: .isSkipped) }
+          try transaction.put(bytes: page.bytes, for: UInt64(number), in: pages)
+        }
+      }
+      try environment.read { transaction in
         guard try transaction.value(of: "leg", in: header) == headerBytes else {
           throw StoreError.damaged("scratch header")
         }
-        var changes: [IncomingChange] = []
-        var byteCount = 0
-        try transaction.scan(staged, version.map { .after($0) } ?? .all) { _, value in
-          byteCount += value.byteCount
-          guard changes.isEmpty || byteCount <= byteCountMax else { return .stop }
-          changes.append(try StagedCodec.decode(value))
-          return changes.count < limit ? .next : .stop
-        }
-        return changes
       }
+      let snapshot = try LentSnapshot(of: environment)
+      state.withLock { $0.snapshot = snapshot }
     } catch let error as LMDBError {
       throw StoreError(.storage, "a staged page could not be read", cause: error)
     }
   }
 
-  /// Ends it and removes its files.
+  private static func copy(
+    of number: Int, in pages: Table<UInt64Codec, BytesCodec>,
+    _ transaction: borrowing WriteTransaction
+  ) throws -> ChangePage {
+    guard let staged = try transaction.bytes(of: UInt64(number), in: pages) else {
+      throw StoreError.damaged("a staged page")
+    }
+    return try staged.withUnsafeBytes { try ChangePage(copying: $0) }
+  }
+
+  // MARK: Reading back
+
+  /// A staged page in place, by its number from 0.
+  ///
+  /// It may be looked at until ``remove()``; nothing is copied, and a payload that nobody looks at is
+  /// not touched.
+  /// - Precondition: ``finish()`` was called, and there is such a page.
+  package func page(_ number: Int) throws -> ChangePage {
+    guard let snapshot = state.withLock(\.snapshot) else {
+      preconditionFailure("ProfileStore: a scratch is read back before it is finished")
+    }
+    do {
+      guard let memory = try snapshot.bytes(of: UInt64(number), in: pages) else {
+        throw StoreError.damaged("a staged page")
+      }
+      return try ChangePage(memory, keptBy: snapshot)
+    } catch let error as LMDBError {
+      throw StoreError(.storage, "a staged page could not be read", cause: error)
+    }
+  }
+
+  /// Ends it and removes its files. No page of it is looked at any more.
   package func remove() throws {
+    state.withLock { $0.snapshot.take() }?.end()
     do {
       try environment.close()
     } catch {
       throw StoreError(.storage, "the replay's scratch cannot be closed", cause: error)
     }
     try Files.remove(directory)
-  }
-}
-
-enum StagedCodec: StoredForm {
-  typealias Value = IncomingChange
-
-  static func encoded(_ value: IncomingChange) -> [UInt8] {
-    var writer = ByteWriter()
-    writer.write(value.version)
-    writer.write(value.record.bytes)
-    writer.write(UInt8(value.isDeleted ? 1 : 0))
-    writer.write(UInt8(value.payload == nil ? 0 : 1))
-    if let payload = value.payload { writer.writeLast(payload) }
-    return writer.bytes
-  }
-
-  static func read(_ reader: inout ByteReader) throws(StoreError) -> IncomingChange {
-    let version = try reader.readUInt64()
-    let record = RecordID(uncheckedBytes: try reader.readBytes())
-    let isDeleted = try reader.readFlag()
-    return IncomingChange(
-      record: record, version: version, payload: try reader.readFlag() ? reader.readLast() : nil,
-      isDeleted: isDeleted)
   }
 }

@@ -9,15 +9,30 @@ enum AnswerBody {
   static func read<Message: HubMessage>(
     _ type: Message.Type, from response: HubResponse
   ) throws(SyncError) -> Message {
-    let header = AnswerJudge.header(HubHeader.contentType, of: response) ?? ""
-    guard let format = WireFormat(contentType: header) else {
-      throw .badAnswer("it is neither CBOR nor JSON")
-    }
+    let format = try format(of: response)
     do {
       return try Message(decoding: response.body, as: format)
     } catch {
       throw .badAnswer("\(error)")
     }
+  }
+
+  /// The same for a page of changes, which stays in its body.
+  static func outline(from response: HubResponse) throws(SyncError) -> ChangesOutline {
+    let format = try format(of: response)
+    do {
+      return try ChangesOutline(decoding: response.body, as: format)
+    } catch {
+      throw .badAnswer("\(error)")
+    }
+  }
+
+  private static func format(of response: HubResponse) throws(SyncError) -> WireFormat {
+    let header = AnswerJudge.header(HubHeader.contentType, of: response) ?? ""
+    guard let format = WireFormat(contentType: header) else {
+      throw .badAnswer("it is neither CBOR nor JSON")
+    }
+    return format
   }
 
   /// Whether head and body name the same hub and account: both are checked, and must agree.

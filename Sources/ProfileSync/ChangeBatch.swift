@@ -2,61 +2,6 @@ public import Foundation
 public import HubProtocol
 public import ProfileStore
 
-/// A place in the batches that an area hands over: growing by one, saved by the app with its rows.
-public struct BatchPosition: Sendable, Hashable, Codable, Comparable {
-  /// Before the first batch: what an app gives whose store is new, or was lost.
-  public static let start = BatchPosition(0)
-
-  /// The number itself; 0 before the first batch.
-  public let number: UInt64
-
-  /// Takes a number that the app has saved.
-  public init(_ number: UInt64) { self.number = number }
-
-  /// Earlier or later within one area.
-  public static func < (left: BatchPosition, right: BatchPosition) -> Bool {
-    left.number < right.number
-  }
-}
-
-/// Whether this device has an edit of the record that the hub has not taken.
-public enum LocalEdit: Sendable, Hashable {
-  /// None.
-  case none
-  /// One waits to be sent.
-  case pending
-  /// One is parked.
-  case parked
-}
-
-/// One change of the hub for the app to save.
-public struct Change: Sendable, Hashable {
-  /// The record.
-  public let record: RecordID
-  /// The hub's version. For an inferred deletion: the newest one that was known.
-  public let version: UInt64
-  /// The payload; nil: the record was deleted.
-  public let payload: Data?
-  /// The record was deleted.
-  public let isDeleted: Bool
-  /// The deletion follows from a whole scan that did not bring the record; no tombstone said it.
-  public let isInferred: Bool
-  /// Whether an edit of this device waits, when the batch was made: keep it, the app's edit is newer.
-  public let localEdit: LocalEdit
-
-  /// What an edit of this record is based on.
-  public var base: Mutation.Base { isDeleted ? .mustNotExist : .version(version) }
-
-  /// Decodes the payload as JSON.
-  /// - Throws: `undecodable` for a deletion; what the decoding throws.
-  public func decode<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
-    guard let payload else {
-      throw StoreError(.undecodable, "a deletion has no payload: look at isDeleted first")
-    }
-    return try JSONDecoder().decode(type, from: payload)
-  }
-}
-
 /// Changes that the app saves in one transaction of its own store.
 ///
 /// It is lent to the closure and cannot be kept. The changes are reached only with the owner that
@@ -67,11 +12,11 @@ public struct ChangeBatch: ~Copyable {
   /// Part of a replay: records may come again in the version that the app has.
   public let isReplay: Bool
   private let owner: Data
-  private let contents: [Change]
+  private let contents: BatchContents
   private let area: Area
 
-  init(
-    position: BatchPosition, isReplay: Bool, owner: Data, contents: [Change], area: Area
+  package init(
+    position: BatchPosition, isReplay: Bool, owner: Data, contents: BatchContents, area: Area
   ) {
     self.position = position
     self.isReplay = isReplay
@@ -83,18 +28,23 @@ public struct ChangeBatch: ~Copyable {
   /// How many changes there are; none when a replay only tells an app that it is complete again.
   public var count: Int { contents.count }
 
-  /// The changes, each record at most once.
-  /// - Parameter localOwner: ``VerifiedAccount/bytes`` of the owner as the app's own store has it,
+  /// The changes in place, each record at most once. They cannot be kept beyond the batch.
+  ///
+  /// `for change in try batch.changes(localOwner: owner).copies()` is the comfortable way; without
+  /// copies it is ``LentChanges/forEach(_:)``.
+  /// - Parameter localOwner: `VerifiedAccount.bytes` of the owner as the app's own store has it,
   ///   read in the transaction that saves the batch.
   /// - Throws: `ownedByAnotherAccount` when that is not the area's owner: let it out of the closure;
   ///   nothing is lost, and the pass delivers the same batch again.
-  public borrowing func changes(localOwner: Data) throws(StoreError) -> [Change] {
+  /// - Cost: nothing is copied or allocated. See contract section 5.4.
+  @_lifetime(borrow self)
+  public borrowing func changes(localOwner: Data) throws(StoreError) -> LentChanges {
     guard localOwner == owner else {
       throw StoreError(
         .ownedByAnotherAccount,
         "the app's store belongs to another account than this batch: open that account's own store")
     }
-    return contents
+    return contents.changes
   }
 
   /// Whether an edit of the record waits, pending or parked, at this very moment: for asking within

@@ -2,35 +2,41 @@ import Foundation
 import HubProtocol
 import ProfileStore
 
-/// A batch that the app has saved, and that is to be committed now.
-struct HandedBatch {
-  /// What was handed over.
-  var wanted: [IncomingChange]
-  /// Records that came in an older version than is known: not handed over, but there at the hub.
-  var outdated: [RecordID]
-  /// What the area is to store; nil: as it is.
-  var position: UInt64?
-}
-
 extension PassRunner {
-  /// Hands changes to the app, but for those that are older than known. When it returns, the app has
-  /// saved them and the session was looked at again; then the caller commits.
+  /// Marks what is older than the area knows; see `Area.mark`.
+  func mark(_ pages: [ChangePage]) throws {
+    guard let hub else { throw SyncError.stateLost }
+    for page in pages { try area.mark(page, epoch: hub.epoch, lineage: hub.lineage) }
+  }
+
+  /// Hands the changes of pages that were marked to the app, but for those that are outdated. When it
+  /// returns, the app has saved them and the session was looked at again; then the caller commits.
+  /// - Returns: the position that the area is to store; nil: as it is.
   func hand(
-    _ changes: [IncomingChange], isReplay: Bool, at place: BatchPositions.Place, _ apply: Apply
-  ) async throws -> HandedBatch {
-    let (selected, contents) = try select(changes)
-    var handed = selected
-    if hasClosure, !contents.isEmpty {
-      handed.position = try await call(apply, contents, isReplay: isReplay, at: place)
+    _ pages: [ChangePage], isReplay: Bool, at place: BatchPositions.Place, _ apply: Apply
+  ) async throws -> UInt64? {
+    var position: UInt64?
+    if hasClosure {
+      // Edits are looked for now, not when the page came: an app that is not told of one would put an
+      // older version over its newer edit.
+      let contents = BatchContents(pages, edits: try area.localEdits(in: pages))
+      if contents.count > 0 {
+        position = try await call(apply, contents, isReplay: isReplay, at: place)
+      }
     }
-    report.delivered += contents.count
-    report.outdated += changes.count - contents.count
-    return handed
+    count(pages)
+    return position
+  }
+
+  func count(_ pages: [ChangePage]) {
+    let counts = BatchContents.counts(of: pages)
+    report.delivered += counts.delivered
+    report.outdated += counts.outdated
   }
 
   /// - Returns: the position that the area is to store.
   func call(
-    _ apply: Apply, _ contents: [Change], isReplay: Bool, at place: BatchPositions.Place
+    _ apply: Apply, _ contents: BatchContents, isReplay: Bool, at place: BatchPositions.Place
   ) async throws -> UInt64? {
     try Task.checkCancellation()
     try requireSession()
@@ -50,45 +56,12 @@ extension PassRunner {
   /// Metadata, the records of managed mode and the progress, in one transaction, which looks at the
   /// session once more.
   func commit(
-    _ changes: [IncomingChange], of handed: HandedBatch, brought: [RecordID] = [],
-    progress: PassProgress
+    _ pages: [ChangePage], position: UInt64?, progress: PassProgress, isKnownAlready: Bool = false
   ) async throws {
     guard let hub else { throw SyncError.stateLost }
     try await area.commit(
-      changes, epoch: hub.epoch, lineage: hub.lineage, progress: progress,
-      position: handed.position, policy: policy, alsoBrought: handed.outdated + brought,
-      requiring: sessionCheck)
-  }
-
-  /// Leaves out what is older than known, and says which records have a local edit.
-  private func select(_ changes: [IncomingChange]) throws -> (HandedBatch, [Change]) {
-    guard let hub else { throw SyncError.stateLost }
-    return try area.read { transaction in
-      var batch = HandedBatch(wanted: [], outdated: [], position: nil)
-      var contents: [Change] = []
-      let hasEdits = try !area.pendingSummary(transaction).isEmpty
-      for change in changes {
-        if !change.isInferred,
-          let known = try area.known(
-            newerThan: change, epoch: hub.epoch, lineage: hub.lineage, transaction)
-        {
-          // A tombstone that is known counts as not brought: a replay delivers it at its end.
-          if !known.isDeleted { batch.outdated.append(change.record) }
-          continue
-        }
-        var edit = LocalEdit.none
-        if hasEdits {
-          let local = try area.localEdit(of: change.record, transaction)
-          edit = local.isParked ? .parked : local.isPending ? .pending : .none
-        }
-        batch.wanted.append(change)
-        contents.append(
-          Change(
-            record: change.record, version: change.version, payload: change.payload,
-            isDeleted: change.isDeleted, isInferred: change.isInferred, localEdit: edit))
-      }
-      return (batch, contents)
-    }
+      pages: pages, epoch: hub.epoch, lineage: hub.lineage, progress: progress,
+      position: position, policy: policy, isKnownAlready: isKnownAlready, requiring: sessionCheck)
   }
 
   /// Hands over the hub's versions of records whose parked mutation the app has discarded; only then
@@ -107,12 +80,17 @@ extension PassRunner {
         answer.record.map(IncomingChange.init)
         ?? IncomingChange(
           record: entry.record, version: 0, payload: nil, isDeleted: true, isInferred: true)
-      let handed = try await hand([change], isReplay: false, at: .ordinary, apply)
+      let page = ChangePage([change])
+      try mark([page])
       // An answer that is older than what is known would not be the hub's version.
-      guard !handed.wanted.isEmpty else { continue }
+      guard BatchContents.counts(of: [page]).delivered > 0 else {
+        report.outdated += 1
+        continue
+      }
+      let position = try await hand([page], isReplay: false, at: .ordinary, apply)
       try await area.finishDiscard(
         of: entry, change: change.isInferred ? nil : change, epoch: hub.epoch,
-        lineage: hub.lineage, position: handed.position, policy: policy, requiring: sessionCheck)
+        lineage: hub.lineage, position: position, policy: policy, requiring: sessionCheck)
     }
   }
 }

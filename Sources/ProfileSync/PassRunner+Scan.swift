@@ -26,16 +26,41 @@ extension PassRunner {
     return more
   }
 
+  /// Fetching the next page overlaps marking and staging the last: one page ahead, no more.
   private func download(
     _ scan: ScanState, into scratch: Scratch
   ) async throws -> (place: UInt64, more: Bool) {
+    var staging: Task<Void, any Error>?
+    let leg: (place: UInt64, more: Bool)
+    do {
+      leg = try await download(scan, into: scratch, &staging)
+    } catch let stopped {
+      // Nobody may remove the scratch before. What stopped the download counts.
+      _ = await staging?.result
+      throw stopped
+    }
+    try await staging?.value
+    try await scratch.finish()
+    return leg
+  }
+
+  private func download(
+    _ scan: ScanState, into scratch: Scratch, _ staging: inout Task<Void, any Error>?
+  ) async throws -> (place: UInt64, more: Bool) {
+    guard let hub else { throw SyncError.stateLost }
     var place = scan.place
     var byteCount = 0
     for _ in 0..<SyncLimits.legPageCountMax {
       let page = try await page(after: place, until: scan.until)
-      try await scratch.stage(page.records)
+      try await staging?.value
+      staging = Task { [area, epoch = hub.epoch, lineage = hub.lineage] in
+        for part in page.parts {
+          try area.mark(part, epoch: epoch, lineage: lineage)
+          try await scratch.stage(part)
+        }
+      }
       place = page.next
-      byteCount += page.records.reduce(0) { $0 + ($1.payload?.count ?? 0) + $1.id.bytes.count }
+      byteCount += page.contentByteCount
       show(.receiving, place, of: max(scan.until, place))
       if !page.more { return (scan.until, false) }
       if byteCount >= policy.limits.replayLegByteCountMax { break }
@@ -43,35 +68,49 @@ extension PassRunner {
     return (place, true)
   }
 
-  /// Every batch but the last of the last leg carries the position that the pass was given.
+  /// With a closure each batch is committed by itself, once the app has saved it; else many pages
+  /// share a commit.
   private func handOver(
     _ scan: ScanState, _ scratch: Scratch, place: UInt64, isLast: Bool, _ apply: Apply
   ) async throws {
-    let isReplay = scan.kind != .first
-    func batch(after version: UInt64?) throws -> [IncomingChange] {
-      try scratch.batch(
-        after: version, limit: SyncLimits.batchCountMax, byteCountMax: SyncLimits.batchByteCountMax)
+    let pageCount = scratch.pageCount
+    guard pageCount > 0 else {
+      return try await commit([], position: nil, progress: .scan(place))
     }
-    var changes = try batch(after: nil)
-    guard !changes.isEmpty else {
-      let nothing = HandedBatch(wanted: [], outdated: [], position: nil)
-      return try await commit([], of: nothing, progress: .scan(place))
-    }
-    while !changes.isEmpty {
-      let end = changes[changes.count - 1].version
-      let next = try batch(after: end)
-      var isVeryLast = isLast && next.isEmpty
-      if isVeryLast { isVeryLast = try !hasMoreTombstones(than: changes) }
-      let handed = try await hand(
-        changes, isReplay: isReplay, at: .replay(isLast: isVeryLast), apply)
-      try await commit(
-        handed.wanted, of: handed, progress: .scan(next.isEmpty ? place : end))
-      changes = next
+    var number = 0
+    while number < pageCount {
+      let pages = try batch(of: scratch, from: number)
+      number += pages.count
+      let isLastOfLeg = number == pageCount
+      // Every batch but the last of the last leg carries the position that the pass was given.
+      let isVeryLast =
+        try hasClosure && isLast && isLastOfLeg && !hasMoreTombstones(than: pages)
+      let position = try await hand(
+        pages, isReplay: scan.kind != .first, at: .replay(isLast: isVeryLast), apply)
+      let end = isLastOfLeg ? place : pages.last.map { $0[$0.count - 1].version } ?? place
+      try await commit(pages, position: position, progress: .scan(end))
     }
   }
 
-  private func hasMoreTombstones(than changes: [IncomingChange]) throws -> Bool {
-    let inHand = Set(changes.map(\.record))
+  /// The staged pages that are committed together, in place.
+  private func batch(of scratch: Scratch, from number: Int) throws -> [ChangePage] {
+    var pages: [ChangePage] = []
+    var batch = BatchSize(hasClosure: hasClosure)
+    for number in number..<scratch.pageCount {
+      let page = try scratch.page(number)
+      guard batch.takes(page) else { break }
+      pages.append(page)
+    }
+    return pages
+  }
+
+  private func hasMoreTombstones(than pages: [ChangePage]) throws -> Bool {
+    var inHand: Set<RecordID> = []
+    for page in pages {
+      for index in 0..<page.count where !page[index].flags.contains(.isSkipped) {
+        inHand.insert(RecordID(copying: page.id(page[index])))
+      }
+    }
     return try area.notBrought(
       after: nil, areDeleted: true, limit: inHand.count + 1
     ).contains { !inHand.contains($0.record) }
@@ -98,10 +137,11 @@ extension PassRunner {
         IncomingChange(
           record: $0.record, version: $0.metadata.version, payload: nil, isDeleted: true)
       }
-      let handed = try await hand(
-        changes, isReplay: true, at: .replay(isLast: found.count == known.count), apply)
+      let page = ChangePage(changes)
+      let position = try await hand(
+        [page], isReplay: true, at: .replay(isLast: found.count == known.count), apply)
       // What the metadata says of them stays as it is.
-      try await commit([], of: handed, brought: changes.map(\.record), progress: .none)
+      try await commit([page], position: position, progress: .none, isKnownAlready: true)
     }
   }
 
@@ -130,8 +170,9 @@ extension PassRunner {
           record: $0.record, version: $0.metadata.version, payload: nil, isDeleted: true,
           isInferred: true)
       }
-      let handed = try await hand(changes, isReplay: true, at: .ordinary, apply)
-      try await commit(handed.wanted, of: handed, progress: .none)
+      let page = ChangePage(changes)
+      let position = try await hand([page], isReplay: true, at: .ordinary, apply)
+      try await commit([page], position: position, progress: .none)
     }
   }
 
@@ -139,8 +180,8 @@ extension PassRunner {
   /// without changes, whose position it saves.
   private func takeAppAlong(_ apply: Apply) async throws {
     guard hasClosure, positions.isBehind else { return }
-    let position = try await call(apply, [], isReplay: true, at: .replay(isLast: true))
-    let nothing = HandedBatch(wanted: [], outdated: [], position: position)
-    try await commit([], of: nothing, progress: .none)
+    let position = try await call(
+      apply, BatchContents([]), isReplay: true, at: .replay(isLast: true))
+    try await commit([], position: position, progress: .none)
   }
 }

@@ -1,9 +1,11 @@
 /// What a pass brings at most at once. (Contract section 7.)
-enum SyncLimits {
+package enum SyncLimits {
   /// Records in a batch that is handed over, and in a page.
   static let batchCountMax = 500
-  /// Bytes in a batch that is read back from a leg; a single larger record comes alone.
-  static let batchByteCountMax = 16 << 20
+  /// Bytes in a batch, and in the pages that share a commit; a single larger record comes alone.
+  package static let batchByteCountMax = 16 << 20
+  /// Pages that share a commit where the area keeps the records.
+  static let commitPageCountMax = 32
   /// Bytes of the mutations in one push, whatever the hub takes.
   static let pushByteCountMax = 32 << 20
   /// Pages in one leg of a scan from zero.

@@ -44,7 +44,7 @@ struct AppFile {
   /// Saves a batch in "one transaction".
   func save(_ batch: borrowing ChangeBatch, owner: Data) throws {
     var rows = try read()
-    for change in try batch.changes(localOwner: owner) {
+    for change in try batch.changes(localOwner: owner).copies() {
       rows[change.record.text] = change.payload.map {
         Row(version: change.version, text: String(decoding: $0, as: UTF8.self))
       }

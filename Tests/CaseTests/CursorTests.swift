@@ -21,7 +21,7 @@ struct CursorTests {
   /// A pass whose app cannot save one record.
   private static func pass(_ alice: Person, failingAt record: RecordID) async throws {
     try await alice.profile.synchronize(account: alice.account) { batch in
-      for change in try batch.changes(localOwner: alice.account.bytes)
+      for change in try batch.changes(localOwner: alice.account.bytes).copies()
       where change.record == record { throw AppFailure() }
       try alice.app.save(batch)
     }

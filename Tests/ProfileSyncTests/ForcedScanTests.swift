@@ -253,7 +253,7 @@ struct ForcedScanTests {
       let (person, other) = try await Self.expired(hub, keeping: .app)
       await #expect(throws: AppFailure.self) {
         try await person.profile.synchronize(account: person.account) { batch in
-          let changes = try batch.changes(localOwner: person.account.bytes)
+          let changes = try batch.changes(localOwner: person.account.bytes).copies()
           if changes.contains(where: \.isInferred) { throw AppFailure() }
           try person.app.save(batch)
         }

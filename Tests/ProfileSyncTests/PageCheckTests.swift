@@ -24,53 +24,53 @@ struct PageCheckTests {
   @Test("that is what was asked for may be used")
   func right() throws {
     let whole = try Self.page(next: 50, [("a", 11), ("b", 20)])
-    #expect(PageCheck.fault(in: whole, asked: Self.query()) == nil)
+    #expect(PageCheck.fault(in: ChangesOutline(whole), asked: Self.query()) == nil)
     let part = try Self.page(next: 20, more: true, [("a", 11), ("b", 20)])
-    #expect(PageCheck.fault(in: part, asked: Self.query()) == nil)
+    #expect(PageCheck.fault(in: ChangesOutline(part), asked: Self.query()) == nil)
     let none = try Self.page(next: 50, [])
-    #expect(PageCheck.fault(in: none, asked: Self.query()) == nil)
+    #expect(PageCheck.fault(in: ChangesOutline(none), asked: Self.query()) == nil)
     let pinned = try Self.page(next: 30, [("a", 11), ("b", 30)])
-    #expect(PageCheck.fault(in: pinned, asked: Self.query(until: 30)) == nil)
+    #expect(PageCheck.fault(in: ChangesOutline(pinned), asked: Self.query(until: 30)) == nil)
     // `until` above the high water is legal.
     let beyond = try Self.page(next: 50, [("a", 50)])
-    #expect(PageCheck.fault(in: beyond, asked: Self.query(until: 99)) == nil)
+    #expect(PageCheck.fault(in: ChangesOutline(beyond), asked: Self.query(until: 99)) == nil)
     // Nothing new, and a cursor that is the high water.
     let nothing = try Self.page(next: 10, highWater: 10, [])
-    #expect(PageCheck.fault(in: nothing, asked: Self.query()) == nil)
+    #expect(PageCheck.fault(in: ChangesOutline(nothing), asked: Self.query()) == nil)
   }
 
   @Test("that begins elsewhere is not used")
   func after() throws {
     let page = try Self.page(after: 9, next: 50, [("a", 11)])
-    #expect(PageCheck.fault(in: page, asked: Self.query()) != nil)
+    #expect(PageCheck.fault(in: ChangesOutline(page), asked: Self.query()) != nil)
   }
 
   @Test("with more records than were asked for is not used")
   func tooMany() throws {
     let page = try Self.page(next: 50, [("a", 11), ("b", 12), ("c", 13), ("d", 14)])
-    #expect(PageCheck.fault(in: page, asked: Self.query()) != nil)
+    #expect(PageCheck.fault(in: ChangesOutline(page), asked: Self.query()) != nil)
   }
 
   @Test("out of order, or with two records of one version, is not used")
   func order() throws {
     for versions in [(20, 11), (20, 20), (10, 20), (9, 20)] as [(UInt64, UInt64)] {
       let page = try Self.page(next: 50, [("a", versions.0), ("b", versions.1)])
-      #expect(PageCheck.fault(in: page, asked: Self.query()) != nil)
+      #expect(PageCheck.fault(in: ChangesOutline(page), asked: Self.query()) != nil)
     }
   }
 
   @Test("with one ID twice is an error")
   func twice() throws {
     let page = try Self.page(next: 50, [("a", 11), ("b", 12), ("a", 13)])
-    #expect(PageCheck.fault(in: page, asked: Self.query()) != nil)
+    #expect(PageCheck.fault(in: ChangesOutline(page), asked: Self.query()) != nil)
   }
 
   @Test("with a record beyond its end or the high water is not used")
   func beyond() throws {
     let pinned = try Self.page(next: 30, [("a", 31)])
-    #expect(PageCheck.fault(in: pinned, asked: Self.query(until: 30)) != nil)
+    #expect(PageCheck.fault(in: ChangesOutline(pinned), asked: Self.query(until: 30)) != nil)
     let above = try Self.page(next: 50, [("a", 51)])
-    #expect(PageCheck.fault(in: above, asked: Self.query()) != nil)
+    #expect(PageCheck.fault(in: ChangesOutline(above), asked: Self.query()) != nil)
   }
 
   @Test(
@@ -81,16 +81,16 @@ struct PageCheckTests {
     ] as [(UInt64, Bool)])
   func next(next: UInt64, more: Bool) throws {
     let page = try Self.page(next: next, more: more, [("a", 11), ("b", 20)])
-    #expect(PageCheck.fault(in: page, asked: Self.query()) != nil)
+    #expect(PageCheck.fault(in: ChangesOutline(page), asked: Self.query()) != nil)
   }
 
   @Test("that says there is more and has nothing, or is at its end, is not used")
   func endless() throws {
     let empty = try Self.page(next: 10, more: true, [])
-    #expect(PageCheck.fault(in: empty, asked: Self.query()) != nil)
+    #expect(PageCheck.fault(in: ChangesOutline(empty), asked: Self.query()) != nil)
     let atItsEnd = try Self.page(next: 50, more: true, [("a", 50)])
-    #expect(PageCheck.fault(in: atItsEnd, asked: Self.query()) != nil)
+    #expect(PageCheck.fault(in: ChangesOutline(atItsEnd), asked: Self.query()) != nil)
     let pinned = try Self.page(next: 30, more: true, [("a", 30)])
-    #expect(PageCheck.fault(in: pinned, asked: Self.query(until: 30)) != nil)
+    #expect(PageCheck.fault(in: ChangesOutline(pinned), asked: Self.query(until: 30)) != nil)
   }
 }

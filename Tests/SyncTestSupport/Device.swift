@@ -173,7 +173,7 @@ package final class AppStore: Sendable {
     let owner = content.withLock(\.owner)
     let saved = Batch(
       position: batch.position, isReplay: batch.isReplay,
-      changes: try batch.changes(localOwner: owner))
+      changes: try batch.changes(localOwner: owner).copies())
     content.withLock { content in
       for change in saved.changes {
         content.rows[change.record] = change.payload.map {

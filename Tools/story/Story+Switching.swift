@@ -125,7 +125,7 @@ extension Story {
     try await refused("a session that switches while the app saves a batch", with: "sessionChanged")
     {
       try await profile.synchronize(account: account) { batch in
-        first = try batch.changes(localOwner: account.bytes).map(\.record)
+        first = try batch.changes(localOwner: account.bytes).copies().map(\.record)
         session.signIn(bob, token: hub.tokens.bob)
       }
     }
@@ -134,7 +134,7 @@ extension Story {
     var again: [RecordID] = []
     var total = 0
     try await profile.synchronize(account: account) { batch in
-      let changes = try batch.changes(localOwner: account.bytes)
+      let changes = try batch.changes(localOwner: account.bytes).copies()
       if again.isEmpty { again = changes.map(\.record) }
       total += changes.count
     }

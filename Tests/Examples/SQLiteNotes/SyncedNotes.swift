@@ -72,7 +72,7 @@ final class SyncedNotes {
 
   /// Saves a batch and its position in one transaction of the app's own file.
   func apply(_ batch: borrowing ChangeBatch) throws {
-    let changes = try batch.changes(localOwner: try file.owner())
+    let changes = try batch.changes(localOwner: try file.owner()).copies()
     try file.transaction {
       for change in changes {
         // An edit that waits is not overwritten, in the outbox or still on its way there.

@@ -10,7 +10,7 @@ func managed(profile: Profile, account: VerifiedAccount) async throws {
 func ownStore(profile: Profile, account: VerifiedAccount, store: some OwnStore) async throws {
   try await profile.synchronize(account: account, appPosition: store.position) { batch in
     try store.transaction {
-      for change in try batch.changes(localOwner: store.owner) {
+      for change in try batch.changes(localOwner: store.owner).copies() {
         if try batch.isPending(change.record) { continue }
         try store.save(change)
       }
