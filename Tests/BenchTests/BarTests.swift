@@ -33,6 +33,8 @@ struct BarTests {
     (.readBesideWriter, .writer, [(c(.writer), 0.95), (sqlite(.writer), 1)]),
     (.stagedPages, .staging, [(c(.staging), 0.95)]),
     (.stagedPages, .stagedScan, [(c(.stagedScan), 0.95)]),
+    (.readBack, .readBack, [(c(.readBack), 5)]),
+    (.readBack, .filtering, []),
     (.replay, .replay, [(c(.replayParts), 0.5)]),
     (.replay, .replayMemory, [(.within, 67_108_864)]),
     (.push, .push, [(c(.pushParts), 1 / 1.5)]),

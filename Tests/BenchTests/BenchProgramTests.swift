@@ -65,7 +65,7 @@ struct BenchProgramTests {
           .compactMap { $0["engine"] as? String }
         #expect(Set(engines) == ["c", "lmdb", "sqlite-full", "sqlite-normal"])
       }
-      for workload in ["R2", "R3", "R4", "R5", "R6"] {
+      for workload in ["R1", "R2", "R3", "R4", "R5", "R6"] {
         let engines = results.filter { $0["workload"] as? String == workload }
           .compactMap { $0["engine"] as? String }
         #expect(Set(engines).isSuperset(of: ["c", "holdfast"]))

@@ -7,6 +7,9 @@ extension Bar {
 
   /// The bars of profiles and their passes.
   static let syncTable: [Workload: [Metric: [Bar]]] = [
+    .readBack: [
+      .readBack: [ratio(5, .c, .readBack)]
+    ],
     .managedApply: [
       .applyOrdered: [ratio(0.9, .c, .applyOrdered)],
       .applyShuffled: [ratio(2, .c, .applyShuffled)],

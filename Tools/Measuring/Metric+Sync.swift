@@ -1,5 +1,12 @@
 // What is measured of profiles and their passes.
 extension Metric {
+  // MARK: R1
+
+  package static let readBack = Metric("50,000 records", "records/s")
+  package static let readBackPages = Metric("one value for each page", "records/s")
+  package static let filtering = Metric("R1b: what is older left out", "records/s")
+  package static let editFlags = Metric("R1b: edits that wait flagged", "records/s")
+
   // MARK: R2
 
   package static let applyOrdered = Metric("IDs in order", "records/s")

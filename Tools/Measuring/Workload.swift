@@ -7,6 +7,7 @@ package enum Workload: String, CaseIterable, Codable, Sendable {
   case manyStores = "W5"
   case readBesideWriter = "W6"
   case stagedPages = "staged"
+  case readBack = "R1"
   case managedApply = "R2"
   case replay = "R3"
   case enqueue = "R4"
@@ -25,6 +26,7 @@ package enum Workload: String, CaseIterable, Codable, Sendable {
     case .stagedPages: "one value for each page of 500 records"
     case .replay: "a whole replay over HTTP on this machine"
     case .push: "mutations pushed over HTTP on this machine"
+    case .readBack: "a replay's staged records, read back through the apply closure"
     case .managedApply: "pulled pages of 500 applied: records, metadata and cursor"
     case .enqueue: "mutations enqueued durably"
     case .switching: "switching among many accounts"
@@ -36,7 +38,7 @@ package enum Workload: String, CaseIterable, Codable, Sendable {
     switch self {
     case .applyPages, .scan, .get, .durableWrite, .manyStores, .readBesideWriter, .stagedPages:
       .lmdb
-    case .managedApply, .replay, .enqueue, .push, .switching: .holdfast
+    case .readBack, .managedApply, .replay, .enqueue, .push, .switching: .holdfast
     }
   }
 }
@@ -104,6 +106,7 @@ package struct Metric: Hashable, Sendable {
     switch self {
     case .oneTask: .writes(callers: 1)
     case .shuffledByRowID: .shuffled
+    case .readBackPages: .readBack
     case .batch: .pages
     case .batchShuffled: .pagesShuffled
     case .replay: .replayParts

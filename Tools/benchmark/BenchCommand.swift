@@ -38,7 +38,7 @@ enum BenchCommand {
       table WITHOUT ROWID whose key is the blob: its fastest layout but for upserts of shuffled \
       keys, where the other is measured too. It has no commits that callers share.
 
-      R2 to R6 measure profiles: their replays, passes, outbox and registry, beside C doing the same \
+      R1 to R6 measure profiles: their replays, passes, outbox and registry, beside C doing the same \
       work on liblmdb.
       """,
     parameters: [json, chart, only, rounds, records, directory, strict],
@@ -133,6 +133,10 @@ enum BenchCommand {
         for group in try Enqueues(context: context).groups() {
           try runner.run(group, into: &samples)
         }
+      case .readBack:
+        let readBack = try ReadBack(context)
+        try runner.run(readBack.group(), into: &samples)
+        try readBack.remove()
       case .replay:
         let replays = try Replays(context)
         for group in replays.groups() { try runner.run(group, into: &samples) }

@@ -2,6 +2,7 @@ import CBench
 import Foundation
 import HubProtocol
 import Measuring
+import ProfileStore
 import ProfileSync
 
 /// R2: pages that were pulled become records, metadata and cursor, each page durable before the next.
@@ -116,7 +117,8 @@ final class ManagedApply {
     let bodies = hub.bodies
     let start = cbench_now()
     for body in bodies {
-      pass.operations += try ChangesPage(decoding: body, as: .cbor).records.count
+      let page = PulledPage(try ChangesOutline(decoding: body, as: .cbor))
+      pass.operations += page.parts.reduce(0) { $0 + $1.count }
     }
     pass.nanoseconds = cbench_now() - start
     return pass
