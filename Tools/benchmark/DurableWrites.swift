@@ -93,7 +93,7 @@ struct DurableWrites {
     return Self.numbers(pass, callers)
   }
 
-  private func oneTask(_ count: Int) throws -> [(Metric, Double)] {
+  func oneTask(_ count: Int) throws -> [(Metric, Double)] {
     let pass = try inModule(count) { store in
       try store.write(context.documents, count: count, tasks: 1)
     }

@@ -26,7 +26,9 @@ struct Enqueues {
           Subject(.c) { try writes.c(callers, count) },
           Subject(.lmdb) { try writes.module(callers, count) },
           Subject(.holdfast) { try enqueue(callers, count) },
-        ])
+        ]
+          // The module can be called by a thread that blocks; an enqueue is awaited always.
+          + (callers == 1 ? [Subject(.lmdb) { try writes.oneTask(count) }] : []))
     }
     return concurrent + [batchGroup(), EnqueueRows(context: context, depth: count).group()]
   }

@@ -107,7 +107,9 @@ final class ReadBack {
     var digest: UInt64 = 0
     let apply: (borrowing ChangeBatch) async throws -> Void = { batch in
       let changes = try batch.changes(localOwner: owner)
-      changes.forEach { digest ^= touch($0.payload) }
+      var seen: UInt64 = 0
+      changes.forEach { seen ^= touch($0.payload) }
+      digest ^= seen
     }
     let start = cbench_now()
     for number in 0..<scratch.pageCount {
