@@ -68,9 +68,10 @@ struct EpochTests {
         try await person.write([RecordID("of clone \(number)")], "2")
         people.append(person)
       }
-      async let first = people[0].sync()
-      async let second = people[1].sync()
-      _ = try await (first, second)
+      try await withThrowingTaskGroup { group in
+        for person in people { group.addTask { try await person.sync() } }
+        try await group.waitForAll()
+      }
       #expect(
         try await hub.texts(of: "alice")
           == ["a": "1", "waiting": "waits", "of clone 0": "2", "of clone 1": "2"])
