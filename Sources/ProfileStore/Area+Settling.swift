@@ -70,10 +70,42 @@ extension Area {
   }
 
   /// Settles mutations as the hub answered, all in one transaction.
+  ///
+  /// A full file has no room to keep what was acknowledged beside the record that it became: then it
+  /// is not kept, and the rest is done in halves, each in the room that those before have freed.
   /// - Parameters:
   ///   - settlements: each with its mutation's order; one that is gone meanwhile is passed over.
   ///   - highWater: the answer's, in `epoch`.
   package func settle(
+    _ settlements: [(order: UInt64, mutation: UUID, settlement: Settlement)], epoch: UUID,
+    highWater: UInt64, policy: StorePolicy
+  ) async throws {
+    do {
+      try await settleAtOnce(settlements, epoch: epoch, highWater: highWater, policy: policy)
+    } catch let error as StoreError where error.isForWantOfRoom {
+      var policy = policy
+      let isKeeping = policy.limits.acknowledgedCountMax > 0
+      guard isKeeping || settlements.count > 1 else { throw error }
+      policy.limits.acknowledgedCountMax = 0
+      try await letFreedPagesServe()
+      let half = isKeeping ? settlements.count : settlements.count / 2
+      for part in [settlements[..<half], settlements[half...]] where !part.isEmpty {
+        try await settle(Array(part), epoch: epoch, highWater: highWater, policy: policy)
+      }
+    }
+  }
+
+  /// The pages that one transaction frees serve the second one after it.
+  private func letFreedPagesServe() async throws {
+    for _ in 0..<2 {
+      try await write(for: .draining) { [tables] transaction in
+        let counter = try tables.number(.lastAcknowledged, transaction)
+        try tables.setNumber(.lastAcknowledged, counter, &transaction)
+      }
+    }
+  }
+
+  private func settleAtOnce(
     _ settlements: [(order: UInt64, mutation: UUID, settlement: Settlement)], epoch: UUID,
     highWater: UInt64, policy: StorePolicy
   ) async throws {
@@ -94,6 +126,7 @@ extension Area {
           try remove(entry, &totals, &transaction)
           try writer.take(
             entry.record, version: version, payload: entry.payload, isOwn: true, &transaction)
+          guard policy.limits.acknowledgedCountMax > 0 else { continue }
           counter = try Self.next(after: counter, .lastAcknowledged)
           try transaction.append(
             AcknowledgedMutation(

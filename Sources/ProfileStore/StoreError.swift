@@ -102,6 +102,9 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
     self.cause = cause
   }
 
+  /// Whether the file, or the disk under it, is full.
+  var isForWantOfRoom: Bool { cause?.code == .mapFull || cause?.code == .diskFull }
+
   /// The message, and what LMDB said.
   public var description: String {
     cause.map { "\(message): \($0)" } ?? message

@@ -137,6 +137,44 @@ struct StoreCaseTests {
     }
   }
 
+  @Test("J6: a file at its limit refuses what comes in, and is read and drained")
+  func fullFile() async throws {
+    try await TestHub.run { hub in
+      var limits = StoreLimits()
+      limits.areaByteCountMax = 4 << 20
+      let alice = try await Device(hub, limits: limits).signIn()
+      try await alice.sync()
+      let text = String(repeating: "x", count: 20_000)
+      var stored: [RecordID] = []
+      do {
+        for number in 1...1_000 {
+          let id = RecordID("r\(number)")
+          try await alice.write([id], text)
+          stored.append(id)
+        }
+        Issue.record("a file of 4 MiB took 20 MB")
+      } catch let error as StoreError {
+        #expect(error.code == .storage)
+        #expect(error.cause?.code == .mapFull)
+      }
+      #expect(stored.count > 20)
+      #expect(try alice.profile.pendingSummary().count == stored.count)
+      #expect(Set(try alice.texts().keys) == Set(stored))
+      // It drains, though there may be no room for what the hub has to tell.
+      do { try await alice.sync() } catch let error as StoreError {
+        #expect(error.cause?.code == .mapFull)
+      }
+      #expect(try alice.profile.outbox().isEmpty)
+      #expect(try await hub.records(of: "alice").map(\.id) == stored)
+      #expect(Set(try alice.texts().keys) == Set(stored))
+      // There is room again once something was deleted.
+      for id in stored.prefix(stored.count / 2) { try await alice.delete([id]) }
+      try await alice.sync()
+      try await alice.send(["again"], text)
+      #expect(try alice.texts() == (try await hub.texts(of: "alice")))
+    }
+  }
+
   @Test(
     "J7: a deleted record may stay in free pages; a compact copy has none, an erased profile no file"
   )
