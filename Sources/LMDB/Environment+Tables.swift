@@ -98,7 +98,7 @@ extension Environment {
     }
   }
 
-  private func openTable(
+  func openTable(
     _ name: String, _ core: TransactionCore, _ flags: UInt32
   ) throws(LMDBError) -> OpenTable {
     var table: MDB_dbi = 0

@@ -17,7 +17,7 @@ import Synchronization
   public let configuration: Configuration
   let fileID: EnvironmentRegistry.FileID
   /// Never given twice in a process: a table tells its environment by it.
-  let number = Environment.nextNumber()
+  let number: UInt64
 
   let handle: OpaquePointer
   let gate = ReaderGate()
@@ -53,17 +53,26 @@ import Synchronization
   public static func open(
     at path: String, configuration: Configuration = Configuration()
   ) throws(LMDBError) -> Environment {
+    try open(at: path, configuration: configuration, number: nextNumber())
+  }
+
+  /// - Parameter number: what it gets if it is not open yet; see ``open(again:)``.
+  static func open(
+    at path: String, configuration: Configuration, number: UInt64
+  ) throws(LMDBError) -> Environment {
     let file = path + "/data.mdb"
     let environment = try EnvironmentRegistry.shared.environment(file: file, in: path) {
       (found: consuming DataFile?) throws(LMDBError) in
       if let found = found.take() {
-        return try Environment(path: path, file: found, configuration: configuration)
+        return try Environment(
+          path: path, file: found, configuration: configuration, number: number)
       }
       try makeFile(file, in: path, configuration)
       guard let made = try DataFile(file, in: path) else {
         throw LMDBError(.missing, operation: "open", path: path)
       }
-      return try Environment(path: path, file: made, configuration: configuration)
+      return try Environment(
+        path: path, file: made, configuration: configuration, number: number)
     }
     if configuration.isCheckedAtOpen { try environment.requireIntact() }
     return environment
@@ -90,9 +99,10 @@ import Synchronization
   }
 
   private init(
-    path: String, file: borrowing DataFile, configuration: Configuration
+    path: String, file: borrowing DataFile, configuration: Configuration, number: UInt64
   ) throws(LMDBError) {
     self.path = path
+    self.number = number
     self.configuration = configuration
     try FileSystem(of: path).requireLocal(path, configuration)
     let meta = try MetaPages(file, directory: path)
@@ -182,7 +192,10 @@ import Synchronization
   /// Without it the environment closes when its last holder lets go.
   /// - Throws: `busy` when a reader of this process has not ended after 30 seconds; it stays open.
   /// - Precondition: not called from inside one of its transactions.
-  public func close() throws(LMDBError) {
+  public func close() throws(LMDBError) { try close(patience: .seconds(30)) }
+
+  /// The same with another patience.
+  package func close(patience: Duration) throws(LMDBError) {
     try requireOwnProcess("close")
     let thread = ThreadState.current
     trapUnless(
@@ -190,7 +203,7 @@ import Synchronization
       "an environment cannot be closed from inside one of its transactions (\(path))")
     let isDone = withTurn {
       isClosed
-        || gate.exclusively(patience: .seconds(30)) {
+        || gate.exclusively(patience: patience) {
           closeHandle()
           return .closed
         }

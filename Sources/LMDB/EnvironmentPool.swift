@@ -55,7 +55,7 @@ public final class EnvironmentPool: Sendable {
   /// - Throws: `outOfResources` when the limits of the process leave no room for a single one.
   public init(configuration: Configuration = Configuration()) throws(LMDBError) {
     self.configuration = configuration
-    if configuration.keepsListsOutOfHeap { lmdb_set_mmap_threshold(1 << 20) }
+    if configuration.keepsListsOutOfHeap { Environment.keepListsOutOfHeap() }
     capacity = Capacity(configuration)
     guard capacity.count > 0 else {
       throw LMDBError(
