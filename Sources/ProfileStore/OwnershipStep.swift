@@ -25,4 +25,6 @@ package enum OwnershipStep: String, CaseIterable, Sendable, Codable {
   case eraseMarked
   /// The directory has its last name, its files are there.
   case eraseRenamed
+  /// The files are gone, the registry still names what was begun.
+  case eraseRemoved
 }

@@ -103,6 +103,7 @@ extension ProfileRegistry {
 
   func finishErase(_ id: AreaID) throws {
     try Files.remove(directory(of: id) + ".erased")
+    policy.onStep(.eraseRemoved)
     try index.write { writing in
       writing.set(id, nil)
       writing.setIntent(id, nil)

@@ -297,6 +297,8 @@ extension AreasAndRegistry {
       try await registry.erase(ada)
       try await guest.enqueue(.put("b", Data()), account: nil)
       #expect(try guest.outbox().map(\.record) == ["a", "b"])
+      #expect(try registry.index.intent(guest.id) == nil)
+      #expect(try await store.hasOnly([guest.id], in: registry))
       #expect(try registry.index.snapshot().intents.isEmpty)
     }
 

@@ -28,7 +28,7 @@ private enum Story {
       _ = try await registry.profile(for: ada)
     case .bindIntended, .bindWritten, .adoptIntended, .adoptFrozen, .adoptCopied, .adoptMoved:
       try await registry.unownedProfile().bindAccount(ada, adoptingUnownedData: true)
-    case .eraseIntended, .eraseMarked, .eraseRenamed:
+    case .eraseIntended, .eraseMarked, .eraseRenamed, .eraseRemoved:
       try await registry.erase(ada)
     }
   }
@@ -132,20 +132,36 @@ extension AreasAndRegistry {
 
     @Test(
       "while it erases: not begun, or finished with every file",
-      arguments: [OwnershipStep.eraseIntended, .eraseMarked, .eraseRenamed])
+      arguments: OwnershipStep.allCases.filter { $0.rawValue.hasPrefix("erase") })
     func erasing(_ step: OwnershipStep) async throws {
       var areas: [AreaID] = []
-      try await prepare { registry in areas.append(try await registry.profile(for: ada).id) }
+      try await prepare { registry in
+        areas.append(try await registry.profile(for: ada).id)
+        let (bob, profile) = try await store.signedInProfile("bob", in: registry)
+        try await profile.enqueue(.put("bobs", Data("payload".utf8)), account: bob)
+        areas.append(profile.id)
+        store.session.signOut()
+      }
+      let others = "\(store.path)/areas/\(areas[1].description.prefix(2))/\(areas[1])"
+      let before = try bytes(under: others)
       await endProcess(at: step)
       let registry = try store.registry()
       let isErased = step != .eraseIntended
-      #expect(try await store.hasOnly(isErased ? [] : areas, in: registry))
+      #expect(try await store.hasOnly(isErased ? [areas[1]] : areas, in: registry))
+      #expect(try pathsNaming(areas[0]).isEmpty == isErased)
+      #expect(try bytes(under: others) == before)
       #expect(try registry.index.snapshot().intents.isEmpty)
       let known = try registry.index.area(of: ada.bytes)
       #expect((known == nil) == isErased)
       let profile = try await registry.profile(for: ada)
       #expect(try profile.owner == ada)
-      #expect(try await store.hasOnly([profile.id], in: registry))
+      #expect(try await store.hasOnly([profile.id, areas[1]], in: registry))
+    }
+
+    /// Everything in the store's directory whose path has the area's ID in it.
+    private func pathsNaming(_ area: AreaID) throws -> [String] {
+      try FileManager.default.subpathsOfDirectory(atPath: store.path)
+        .filter { $0.contains(area.description) }
     }
 
     @Test("and a registry lost as well: what was half done is found in the areas")
