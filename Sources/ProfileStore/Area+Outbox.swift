@@ -145,7 +145,7 @@ extension Area {
     return .alreadyWaiting
   }
 
-  private func requireRoom<T: Transaction & ~Copyable>(
+  func requireRoom<T: Transaction & ~Copyable>(
     for mutation: Mutation, limits: StoreLimits, _ totals: OutboxTotals, _ transaction: borrowing T
   ) throws {
     let count = Int(clamping: totals.count)

@@ -232,7 +232,7 @@ extension Area {
 
   /// The names of the app's own tables, without their prefix.
   func appTableNames() throws -> [String] {
-    try Self.storage {
+    try storage { environment in
       try environment.tableNames().filter { $0.hasPrefix(AreaTables.appPrefix) }
         .map { String($0.dropFirst(AreaTables.appPrefix.count)) }
     }

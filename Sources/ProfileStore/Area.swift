@@ -10,72 +10,41 @@ package import Synchronization
 package final class Area: Sendable {
   package let id: AreaID
   package let directory: String
-  package let environment: Environment
+  /// Its environment, which a suspension closes and opens again.
+  let store: StoreEnvironment
   let tables: AreaTables
-  /// The data file as it was found at open.
-  private let file: FileIdentity
-  /// Held shared while this process has the area open, so that nobody removes its files.
-  private let holder: Mutex<FileLock?>
+  /// The registry's environment that it was opened by; nil: it is only looked at.
+  let registry: StoreEnvironment?
   package let passes: PassQueue
   /// For crash tests; see ``CommitStep``.
   package let onCommit = Mutex<(@Sendable (CommitStep) throws -> Void)?>(nil)
+  let hold: Mutex<Hold>
 
-  private init(
+  /// What it has of its directory beside the environment.
+  struct Hold: Sendable {
+    /// The data file as it was found at open.
+    var file: FileIdentity
+    /// Held shared while this process has the area open, so that nobody removes its files.
+    var lock: FileLock?
+  }
+
+  init(
     id: AreaID, directory: String, environment: Environment, tables: AreaTables,
-    file: FileIdentity, holder: FileLock?
+    hold: consuming Hold, registry: StoreEnvironment?
   ) {
     self.id = id
     self.directory = directory
-    self.environment = environment
+    store = StoreEnvironment(environment)
     self.tables = tables
-    self.file = file
-    self.holder = Mutex(holder)
+    self.registry = registry
+    self.hold = Mutex(hold)
     passes = PassQueue(directory: directory + "/passes")
   }
 
-  private struct WeakArea: Sendable { weak let area: Area? }
-  private static let open = Mutex<[ObjectIdentifier: WeakArea]>([:])
-
-  /// Opens an area that exists.
-  /// - Throws: `damaged` when it is not the area that its directory names, `newerFormat`, `storage`.
-  package static func open(
-    _ id: AreaID, directory: String, limits: StoreLimits, access: Environment.Access = .write
-  ) throws -> Area {
-    let environment = try openEnvironment(at: directory, limits: limits, access: access)
-    // The first opener in a process decides what the environment may do.
-    guard access == .read || environment.configuration.access != .read else {
-      throw StoreError.openForInspection
-    }
-    return try open.withLock { open in
-      if let area = open[ObjectIdentifier(environment)]?.area { return area }
-      let tables = try storage {
-        try AreaTables.requireReadable(environment, as: id)
-        return try AreaTables(environment)
-      }
-      let holder = access == .read ? nil : try FileLock.shared(directory + "/holders.lock")
-      let area = Area(
-        id: id, directory: directory, environment: environment, tables: tables,
-        file: try Files.identity(of: directory), holder: holder)
-      open = open.filter { $0.value.area != nil }
-      open[ObjectIdentifier(environment)] = WeakArea(area: area)
-      if access != .read { try storage { try area.noticeCopy() } }
-      return area
-    }
-  }
-
-  private static func openEnvironment(
-    at path: String, limits: StoreLimits, access: Environment.Access
-  ) throws -> Environment {
-    var configuration = Environment.Configuration()
-    configuration.access = access
-    configuration.mapSizeByteCountMax = limits.areaByteCountMax
-    configuration.tableCountMax = 128
-    do {
-      return try Environment.open(at: path, configuration: configuration)
-    } catch {
-      throw StoreError(.storage, "the area cannot be opened", cause: error)
-    }
-  }
+  /// What is open now, or was last.
+  package var environment: Environment { store.environment }
+  /// The data file as it was found at open.
+  var file: FileIdentity { hold.withLock(\.file) }
 
   /// Makes an area under a temporary name and moves it into place whole.
   /// - Parameters:
@@ -105,50 +74,11 @@ package final class Area: Sendable {
     try Files.rename(making, to: directory)
   }
 
-  /// A copy of the data file must not speak for the original: it becomes a client of its own.
-  private func noticeCopy() throws {
-    func isCopy<T: Transaction & ~Copyable>(_ transaction: borrowing T) throws -> Bool {
-      try tables.file(transaction) != file && tables.state(transaction) != .erased
-    }
-    guard try environment.read({ try isCopy($0) }) else { return }
-    try environment.writeBlocking { transaction in
-      // Another process may have noticed it first.
-      guard try isCopy(transaction) else { return }
-      let known = try tables.cursor(.highWater, transaction)?.sequence ?? 0
-      try tables.setClient(ClientIdentity(id: UUID(), isRegistered: false), &transaction)
-      try updateEntries(&transaction) { entry in
-        guard entry.firstSent == nil else { return false }
-        entry.firstSent = known
-        return true
-      }
-      try tables.setFile(file, &transaction)
-    }
-  }
-
-  /// Closes the area in a directory in this process: its holders' next transaction throws `erased`.
-  /// - Returns: false when a reader of this process is inside and does not end.
-  static func release(_ directory: String) throws -> Bool {
-    // By device and inode, since a store can be reached by several paths.
-    let file = try Files.identity(of: directory)
-    let area = open.withLock { open in
-      open.values.compactMap(\.area).first { $0.file == file && !$0.environment.isClosed }
-    }
-    guard let area else { return true }
-    do {
-      try area.environment.close()
-    } catch {
-      guard error.code == .busy else { throw translated(error) }
-      return false
-    }
-    area.holder.withLock { $0 = nil }
-    return true
-  }
-
   // MARK: Transactions
 
   /// Reads the area as it is now; an erased one throws.
   package func read<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
-    try Self.storage {
+    try storage { environment in
       try environment.read { transaction in
         try requireNotErased(transaction)
         return try body(transaction)
@@ -158,7 +88,7 @@ package final class Area: Sendable {
 
   /// Reads what the area says of itself, an erased one too.
   func readState<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
-    try Self.storage { try environment.read(body) }
+    try storage { try $0.read(body) }
   }
 
   /// Writes the area; concurrent writes share a commit. An erased one throws. A cancelled task's write
@@ -170,12 +100,13 @@ package final class Area: Sendable {
     _ body: @escaping @Sendable (inout WriteTransaction) throws -> R
   ) async throws -> R {
     do {
-      let result = try await environment.writeIgnoringCancellation(for: purpose) {
-        [self] transaction in
-        try requireNotErased(transaction)
-        let result = try body(&transaction)
-        try onCommit.withLock { $0 }?(.commits)
-        return result
+      let result = try await store.use { environment in
+        try await environment.writeIgnoringCancellation(for: purpose) { [self] transaction in
+          try requireNotErased(transaction)
+          let result = try body(&transaction)
+          try onCommit.withLock { $0 }?(.commits)
+          return result
+        }
       }
       try onCommit.withLock { $0 }?(.committed)
       return result
@@ -188,7 +119,7 @@ package final class Area: Sendable {
   package func writeBlocking<R>(
     for purpose: WritePurpose = .storing, _ body: (inout WriteTransaction) throws -> R
   ) throws -> R {
-    try Self.storage {
+    try storage { environment in
       try environment.writeBlocking(for: purpose) { transaction in
         try requireNotErased(transaction)
         return try body(&transaction)
@@ -205,8 +136,17 @@ package final class Area: Sendable {
     precondition(
       (1...200).contains(name.utf8.count),
       "ProfileStore: the name of an app's table has 1 to 200 bytes")
-    return try Self.storage {
+    return try storage { environment in
       try environment.table(AreaTables.appPrefix + name, key: key, value: value)
+    }
+  }
+
+  /// Runs `body` with what is open, with errors in the store's words.
+  func storage<R>(_ body: (Environment) throws -> R) throws -> R {
+    do {
+      return try store.use(body)
+    } catch {
+      throw Self.translated(error)
     }
   }
 
@@ -218,7 +158,7 @@ package final class Area: Sendable {
     }
   }
 
-  private static func translated(_ error: any Error) -> any Error {
+  static func translated(_ error: any Error) -> any Error {
     guard let error = error as? LMDBError else { return error }
     switch error.code {
     // Erasing closes the environment of this process once `erased` is on disk.

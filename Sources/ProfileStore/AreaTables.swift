@@ -59,10 +59,13 @@ struct AreaTables: Sendable {
   static let appPrefix = "app."
 
   /// Checks format and identity before anything else is looked at, or written where it is missing.
+  /// - Parameter names: the tables that there are.
   /// - Throws: `newerFormat`; `damaged` when it is not that area.
-  static func requireReadable(_ environment: Environment, as id: AreaID) throws {
+  static func requireReadable(
+    _ environment: Environment, _ names: [String], as id: AreaID
+  ) throws {
     let name = "values"
-    guard try environment.tableNames().contains(name) else {
+    guard names.contains(name) else {
       throw StoreError.damaged("identity of an area")
     }
     let values = try environment.table(name, key: TextCodec.self, value: BytesCodec.self)

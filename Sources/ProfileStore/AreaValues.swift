@@ -77,6 +77,13 @@ struct FileIdentity: Sendable, Hashable {
   var machine: [UInt8]
 }
 
+extension FileIdentity {
+  /// A data file of this machine.
+  init(_ file: Environment.FileIdentity) {
+    self.init(device: file.device, inode: file.inode, machine: Files.machine)
+  }
+}
+
 /// The client that an area is at the hub.
 package struct ClientIdentity: Sendable, Hashable {
   package var id: UUID

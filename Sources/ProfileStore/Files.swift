@@ -1,4 +1,5 @@
 import Foundation
+import LMDB
 
 /// The file system, as far as a store touches it beside LMDB.
 enum Files {
@@ -12,12 +13,32 @@ enum Files {
     try flush((path as NSString).deletingLastPathComponent)
   }
 
-  static func exists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
+  static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
   /// Whether a data file has both meta pages, which LMDB writes at once when it makes one.
   static func isWholeEnvironment(_ file: String) -> Bool {
     var numbers = stat()
     return stat(file, &numbers) == 0 && Int(numbers.st_size) >= 2 * Int(getpagesize())
+  }
+
+  /// The names in a directory, in no order.
+  static func names(in directory: String) throws -> [String] {
+    guard let stream = opendir(directory) else {
+      // Foundation's error has the place and the kind, which callers look at.
+      return try FileManager.default.contentsOfDirectory(atPath: directory)
+    }
+    defer { closedir(stream) }
+    var names: [String] = []
+    errno = 0
+    while let entry = readdir(stream) {
+      let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+        String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+      }
+      if name != ".", name != ".." { names.append(name) }
+      errno = 0
+    }
+    guard errno == 0 else { throw failure("list a directory", errno) }
+    return names
   }
 
   /// Removes a directory and everything in it.
@@ -56,14 +77,13 @@ enum Files {
 
   /// Device, inode and machine of an area's data file.
   static func identity(of area: String) throws(StoreError) -> FileIdentity {
-    var numbers = stat()
-    guard stat(area + "/data.mdb", &numbers) == 0 else { throw failure("look at data.mdb", errno) }
-    return FileIdentity(
-      device: UInt64(truncatingIfNeeded: numbers.st_dev), inode: UInt64(numbers.st_ino),
-      machine: machine)
+    guard let file = Environment.dataFile(in: area) else {
+      throw failure("look at data.mdb", errno)
+    }
+    return FileIdentity(file)
   }
 
-  private static let machine: [UInt8] = {
+  static let machine: [UInt8] = {
     #if canImport(Darwin)
       var bytes = [UInt8](repeating: 0, count: 16)
       var wait = timespec(tv_sec: 1, tv_nsec: 0)
@@ -88,13 +108,24 @@ enum Files {
 
 /// An advisory lock on a file, which the kernel releases with its process. Corresponds to `flock`.
 package final class FileLock: Sendable {
-  private let descriptor: Int32
+  let descriptor: Int32
+  private let process = getpid()
 
   private init(descriptor: Int32) { self.descriptor = descriptor }
-  deinit { close(descriptor) }
+
+  /// A program that another thread is just starting has a copy of every descriptor for a moment, and
+  /// with it the lock: closing ours alone would not end it. In a forked child it is the parent's.
+  deinit {
+    if getpid() == process { flock(descriptor, LOCK_UN) }
+    close(descriptor)
+  }
 
   private static func openFile(_ path: String) throws(StoreError) -> Int32 {
-    let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    // It is there nearly always, and asking for one to be made costs more.
+    var descriptor = open(path, O_RDWR | O_CLOEXEC)
+    if descriptor < 0, errno == ENOENT {
+      descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    }
     guard descriptor >= 0 else { throw Files.failure("open a lock file", errno) }
     return descriptor
   }

@@ -31,7 +31,8 @@ public struct Parked: Sendable, Hashable {
     case rejected = 2
     /// It is longer than the hub takes.
     case tooLarge = 3
-    /// It was adopted where the account has an edit of the same record pending.
+    /// It was adopted, or copied from another profile, where the account has an edit of the same record
+    /// pending.
     case adopted = 4
     /// It was discarded; the hub's version is handed to the app before it goes.
     case discarding = 5

@@ -26,7 +26,14 @@ package final class PassQueue: Sendable {
 
   /// In the order of their tickets.
   private let line = Mutex<[Place]>([])
+  private let suspension = Mutex(Suspension())
   private let directory: String
+
+  private struct Suspension {
+    var isSuspended = false
+    /// What ends the waits of the running pass for the network.
+    var interruptions: [UUID: @Sendable () -> Void] = [:]
+  }
 
   init(directory: String) { self.directory = directory }
 
@@ -56,6 +63,7 @@ package final class PassQueue: Sendable {
     let turn = Turn(queue: self, id: place.id)
     guard await comesFirst(place.id, deadline) else {
       try Task.checkCancellation()
+      try requireNotSuspended()
       return nil
     }
     let isFirst = try await repeating(until: deadline) {
@@ -74,6 +82,7 @@ package final class PassQueue: Sendable {
     var pause = Duration.milliseconds(2)
     while true {
       try Task.checkCancellation()
+      try requireNotSuspended()
       if let value = try body() { return value }
       if let deadline, ContinuousClock.now >= deadline { return nil }
       try await Task.sleep(for: pause)
@@ -147,6 +156,51 @@ package final class PassQueue: Sendable {
       }
     }
     waiter?.resume(returning: false)
+  }
+
+  // MARK: Suspending
+
+  private func requireNotSuspended() throws(StoreError) {
+    if suspension.withLock(\.isSuspended) { throw StoreError.suspended }
+  }
+
+  /// Ends every wait for a turn or for the network; the pass that runs stops at its next step.
+  func suspend() {
+    let interruptions = suspension.withLock { suspension in
+      suspension.isSuspended = true
+      return suspension.interruptions.values
+    }
+    for interrupt in interruptions { interrupt() }
+    for place in line.withLock({ $0 }) { endWait(place.id) }
+  }
+
+  func resume() { suspension.withLock { $0.isSuspended = false } }
+
+  /// Runs what a pass waits for outside of the store, which a suspension cancels.
+  /// - Throws: `suspended`; what `body` throws.
+  package func interruptible<R: Sendable>(
+    _ body: @escaping @Sendable () async throws -> R
+  ) async throws -> R {
+    try requireNotSuspended()
+    let task = Task { try await body() }
+    let id = UUID()
+    let isSuspended = suspension.withLock { suspension in
+      suspension.interruptions[id] = { task.cancel() }
+      return suspension.isSuspended
+    }
+    // It came between the two.
+    if isSuspended { task.cancel() }
+    defer { suspension.withLock { $0.interruptions[id] = nil } }
+    do {
+      return try await withTaskCancellationHandler {
+        try await task.value
+      } onCancel: {
+        task.cancel()
+      }
+    } catch {
+      try requireNotSuspended()
+      throw error
+    }
   }
 
   /// Takes it out of the line, if it is still there, and tells the next one if it was the first.

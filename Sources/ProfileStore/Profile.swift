@@ -124,7 +124,7 @@ public final class Profile: Sendable {
   }
 
   /// The session is asked last, so that nothing comes between its answer and the commit.
-  private func requireWritable<T: Transaction & ~Copyable>(
+  func requireWritable<T: Transaction & ~Copyable>(
     _ account: VerifiedAccount?, _ session: any AccountSession, _ transaction: borrowing T
   ) throws {
     guard session.state != .unknown else { throw StoreError.sessionUnknown }

@@ -8,15 +8,27 @@ extension ProfileRegistry {
   /// Opening needs the session to say the account, or an account that the hub has just verified;
   /// provisioning needs the latter. Unowned data never stands in the way: it stays as it is, and
   /// ``unownedProfile()`` asks for a decision afterwards.
+  ///
+  /// An area that is open already is given where the caller runs, without waiting for anybody; what
+  /// is compared is the same. See ``Configuration/openAreaCountMax``.
   /// - Parameter session: counts for this profile instead of the registry's.
   /// - Throws: `proofRequired` when a fresh area is needed and the hub was not asked;
-  ///   `anotherAccountSignedIn`, `notSignedIn`, `sessionUnknown`; `registryDisagrees`; `storage`.
-  public func profile(
+  ///   `anotherAccountSignedIn`, `notSignedIn`, `sessionUnknown`; `registryDisagrees`; `suspended`;
+  ///   `storage`.
+  /// - Cost: some microseconds when it is open; else about that of opening an environment. A fresh
+  ///   one is several flushes of the disk.
+  public nonisolated(nonsending) func profile(
     for account: VerifiedAccount, session: (any AccountSession)? = nil
   ) async throws -> Profile {
     let nearest = session ?? self.session
     try Self.requireProofOrSession(of: account, in: nearest)
-    var area = try await onQueue { [self] () -> Area? in
+    let bytes = account.bytes
+    if let area = try openAlready(bytes) {
+      try await noticeSignIn(of: account, in: nearest)
+      try Self.requireProofOrSession(of: account, in: nearest)
+      return Profile(area: area, registry: self, session: session)
+    }
+    var area = try await opening { () -> Area? in
       do {
         return try openOwned(account)
       } catch {
@@ -35,7 +47,29 @@ extension ProfileRegistry {
     // The session may have changed while this waited.
     try Self.requireProofOrSession(of: account, in: nearest)
     guard let area else { throw StoreError.unknownAccount }
+    openAreas.keep(area, of: bytes)
     return Profile(area: area, registry: self, session: session)
+  }
+
+  /// The account's area when it is among those kept open, compared as when it is opened: account =
+  /// registry = owner in the area, not erased, and its file in its place.
+  /// - Returns: nil when it has to be looked for on disk.
+  private func openAlready(_ owner: Data) throws -> Area? {
+    guard let area = openAreas.use(owner) else { return nil }
+    let known = try index.place(of: owner)
+    // Another process may have erased others that this one only keeps.
+    if known.hasIntents { try dropErased() }
+    guard known.area == area.id, area.isInPlace(), let found = try own(area, owner) else {
+      openAreas.drop(owner)
+      return nil
+    }
+    return found
+  }
+
+  /// Lets go of kept areas that were erased, so that their files can go.
+  private func dropErased() throws {
+    let erased = try index.snapshot().intents.filter { $0.value.kind == .erase }
+    openAreas.drop(Set(erased.keys))
   }
 
   private static func requireProofOrSession(
@@ -76,15 +110,24 @@ extension ProfileRegistry {
 
   /// Opens the account's area if it has one that is not erased.
   func openOwned(_ account: VerifiedAccount) throws -> Area? {
-    guard let id = try index.area(of: account.bytes) else { return nil }
-    // An erase that is being finished explains that the directory is gone.
-    if !Files.exists(directory(of: id)), try index.intent(id)?.kind == .erase { return nil }
-    let area = try open(id)
+    let bytes = account.bytes
+    guard let id = try index.area(of: bytes) else { return nil }
+    do {
+      return try own(try open(id), bytes)
+    } catch {
+      // An erase that is being finished explains that the directory is gone.
+      if !Files.exists(directory(of: id)), try index.intent(id)?.kind == .erase { return nil }
+      throw error
+    }
+  }
+
+  /// The area, if it says that it is the account's; nil when it says that it was erased.
+  private func own(_ area: Area, _ account: Data) throws -> Area? {
     let (owner, state) = try area.readState { transaction in
       (try area.tables.owner(transaction), try area.tables.state(transaction))
     }
     if state == .erased { return nil }
-    guard owner == account.bytes else {
+    guard owner == account else {
       throw StoreError.disagrees("the registry and an area disagree about the area's owner")
     }
     return area
@@ -141,9 +184,10 @@ extension ProfileRegistry {
   /// ask those, too, would open every area of the store for each new account. One that cannot be read
   /// is passed over where the registry says that it has no owner.
   func requireNoHiddenArea(of owner: Data) throws {
-    let snapshot = try index.snapshot()
-    for id in try areasOnDisk() where snapshot.areas[id]?.state != .owned {
-      if snapshot.intents[id]?.kind == .erase { continue }
+    let owned = try index.ownedAreas()
+    for id in try areasOnDisk() where !owned.contains(id) {
+      let note = try index.note(of: id)
+      if note.intent?.kind == .erase { continue }
       let (other, state): (Data?, AreaState)
       do {
         let area = try open(id)
@@ -152,7 +196,7 @@ extension ProfileRegistry {
         }
       } catch {
         // It stays listed with its problem.
-        guard snapshot.areas[id] == nil else { continue }
+        guard note.row == nil else { continue }
         throw error
       }
       guard other != owner || state == .erased else {

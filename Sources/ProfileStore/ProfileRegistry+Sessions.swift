@@ -49,7 +49,7 @@ extension ProfileRegistry {
   /// Notes durably that an account came in, by opening its profile, an enqueue or a pass, and has
   /// not decided about the unowned data that is there.
   /// - Parameter nearest: the session that counts for the call; nil: the registry's.
-  package func noticeSignIn(
+  package nonisolated(nonsending) func noticeSignIn(
     of account: VerifiedAccount, in nearest: (any AccountSession)? = nil
   ) async throws {
     var generation: UInt64?
@@ -62,13 +62,15 @@ extension ProfileRegistry {
   }
 
   /// Sign-ins that have only read so far are noted before a signed-out person goes on.
-  func noticeSeenSignIns() async throws {
+  nonisolated(nonsending) func noticeSeenSignIns() async throws {
     for (account, generation) in signIns.withLock(\.seen) {
       try await noticeSignIn(of: account, generation: generation)
     }
   }
 
-  private func noticeSignIn(of account: Data, generation: UInt64?) async throws {
+  private nonisolated(nonsending) func noticeSignIn(of account: Data, generation: UInt64?)
+    async throws
+  {
     if let generation, signIns.withLock({ $0.isNoticed(account, generation) }) { return }
     if try index.unowned() != nil, try index.undecided() == nil {
       try await locked { [self] in

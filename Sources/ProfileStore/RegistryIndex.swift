@@ -1,5 +1,6 @@
 package import Foundation
 package import LMDB
+import Synchronization
 
 /// What the registry notes of one area. The area is the truth, this is the index.
 package struct AreaRow: Sendable, Hashable {
@@ -67,6 +68,13 @@ enum AreaRowCodec: StoredForm {
     return writer.bytes
   }
 
+  /// The state alone.
+  static func state(_ bytes: RawSpan) throws(StoreError) -> AreaRow.State {
+    var reader = ByteReader(bytes, of: "AreaRowCodec")
+    guard let state = AreaRow.State(rawValue: try reader.readUInt8()) else { throw reader.damaged }
+    return state
+  }
+
   static func read(_ reader: inout ByteReader) throws(StoreError) -> AreaRow {
     guard let state = AreaRow.State(rawValue: try reader.readUInt8()) else { throw reader.damaged }
     return AreaRow(
@@ -105,11 +113,44 @@ enum IntentCodec: StoredForm {
 
 /// The registry environment: which account owns which area, and what is about to be done.
 package struct RegistryIndex: Sendable {
-  package let environment: Environment
+  /// Shared by all who have this registry open in the process: it is suspended for all of them.
+  package let store: StoreEnvironment
   private let values: Table<TextCodec, BytesCodec>
   private let areas: Table<UUIDCodec, AreaRowCodec>
   private let owners: Table<BytesCodec, UUIDCodec>
   private let intents: Table<UUIDCodec, IntentCodec>
+
+  private struct WeakStore: Sendable { weak let store: StoreEnvironment? }
+  private static let stores = Mutex<[WeakStore]>([])
+
+  /// What this process has of a registry's environment, one for all who open it.
+  private static func store(of environment: Environment) -> StoreEnvironment {
+    stores.withLock { stores in
+      stores.removeAll { $0.store == nil }
+      if let known = stores.lazy.compactMap(\.store).first(where: {
+        $0.environment === environment
+      }) {
+        return known
+      }
+      let made = StoreEnvironment(environment)
+      stores.append(WeakStore(store: made))
+      return made
+    }
+  }
+
+  /// Opened beside a suspended one, an environment would not be that one again.
+  private static func requireNotSuspended(_ path: String) throws(StoreError) {
+    guard let file = Environment.dataFile(in: path) else { return }
+    let isSuspended = stores.withLock { stores in
+      stores.lazy.compactMap(\.store).contains {
+        ($0.isSuspended || $0.refusesVisits) && $0.environment.dataFile == file
+      }
+    }
+    if isSuspended { throw .suspended }
+  }
+
+  /// What is open now, or was last.
+  package var environment: Environment { store.environment }
 
   private static let formatKey = "format"
   /// The ID of the current signed-out area.
@@ -127,7 +168,9 @@ package struct RegistryIndex: Sendable {
     var configuration = Environment.Configuration()
     configuration.access = access
     do {
-      environment = try Environment.open(at: path, configuration: configuration)
+      try Self.requireNotSuspended(path)
+      let environment = try Environment.open(at: path, configuration: configuration)
+      store = Self.store(of: environment)
       guard access == .read || environment.configuration.access != .read else {
         throw StoreError.openForInspection
       }
@@ -228,6 +271,32 @@ package struct RegistryIndex: Sendable {
     try read { try $0.count(of: intents) } > 0
   }
 
+  /// The area of an account, and whether something was begun anywhere. Constant cost.
+  func place(of owner: Data) throws -> (area: AreaID?, hasIntents: Bool) {
+    try read { transaction in
+      (
+        try transaction.value(of: Array(owner), in: owners).map { AreaID(uuid: $0) },
+        try transaction.count(of: intents) > 0
+      )
+    }
+  }
+
+  /// The areas of which the registry says that they have an owner.
+  /// - Cost: looks at each row's first byte.
+  func ownedAreas() throws -> Set<AreaID> {
+    try read { transaction in
+      var owned: Set<AreaID> = []
+      owned.reserveCapacity(try transaction.count(of: areas))
+      try transaction.scan(areas) { key, value in
+        if try AreaRowCodec.state(value) == .owned {
+          owned.insert(AreaID(uuid: try UUIDCodec.decode(key)))
+        }
+        return .next
+      }
+      return owned
+    }
+  }
+
   func undecided() throws -> Data? {
     try read { try $0.value(of: Self.undecidedKey, in: values).map { Data($0) } }
   }
@@ -238,7 +307,7 @@ package struct RegistryIndex: Sendable {
 
   private func read<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
     do {
-      return try environment.read(body)
+      return try store.use { try $0.read(body) }
     } catch let error as LMDBError {
       guard error.code == .badForm else {
         throw StoreError(.storage, "the registry could not be read", cause: error)
@@ -251,11 +320,13 @@ package struct RegistryIndex: Sendable {
 
   package func write(_ body: (inout Writing) throws -> Void) throws {
     do {
-      try environment.writeBlocking { transaction in
-        // One transaction at a time owns `Writing`; its changes are applied in their order.
-        var writing = Writing()
-        try body(&writing)
-        for change in writing.changes { try apply(change, &transaction) }
+      try store.use {
+        try $0.writeBlocking { transaction in
+          // One transaction at a time owns `Writing`; its changes are applied in their order.
+          var writing = Writing()
+          try body(&writing)
+          for change in writing.changes { try apply(change, &transaction) }
+        }
       }
     } catch let error as LMDBError {
       throw StoreError(.storage, "the registry could not be written", cause: error)

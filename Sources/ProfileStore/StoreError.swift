@@ -73,6 +73,10 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
     public static let notAStore = Code("notAStore")
     /// Stored bytes are not what this version wrote.
     public static let damaged = Code("damaged")
+    /// The store is suspended: call `resume()` on the registry, then try again.
+    public static let suspended = Code("suspended")
+    /// Something that runs in this process did not end in time: end it, then try again.
+    public static let stillInUse = Code("stillInUse")
     /// A payload or record does not decode.
     public static let undecodable = Code("undecodable")
     /// LMDB or the file system refused; see ``StoreError/cause``.

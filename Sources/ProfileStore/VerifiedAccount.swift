@@ -26,31 +26,28 @@ public struct VerifiedAccount: Sendable {
     case hub(ClientTicket)
   }
 
+  /// The stored form: 16 bytes of hub ID, then the account ID's bytes. Two accounts are equal
+  /// exactly if these bytes are.
+  public let bytes: Data
+
   package init(hub: UUID, id: AccountID, proof: Proof) {
     self.hub = hub
     self.id = id
     self.proof = proof
-  }
-
-  /// The stored form: 16 bytes of hub ID, then the account ID's bytes. Two accounts are equal
-  /// exactly if these bytes are.
-  public var bytes: Data {
-    var bytes = Data(capacity: 16 + id.bytes.count)
-    withUnsafeBytes(of: hub.uuid) { bytes.append(contentsOf: $0) }
-    bytes.append(contentsOf: id.bytes)
-    return bytes
+    // Made once: every check compares them.
+    bytes = Data(withUnsafeBytes(of: hub.uuid) { Array($0) } + id.bytes)
   }
 
   package init?(storedBytes: Data, proof: Proof) {
     guard storedBytes.count > 16 else { return nil }
-    let bytes = Array(storedBytes)
-    hub = NSUUID(uuidBytes: bytes) as UUID
+    let stored = Array(storedBytes)
     do {
-      id = try AccountID(bytes: bytes[16...])
+      self.init(
+        hub: NSUUID(uuidBytes: stored) as UUID, id: try AccountID(bytes: stored[16...]),
+        proof: proof)
     } catch {
       return nil
     }
-    self.proof = proof
   }
 
   /// The client ID that the hub accepted for this account, unless an area has taken it already.

@@ -62,8 +62,11 @@ extension PassRunner {
       token: token, account: account.id, format: .cbor, limits: hub?.limits ?? HubLimits())
     let response: HubResponse
     do {
-      response = try await transport.send(request)
-    } catch {
+      // A store that is suspended lets go of its locks, and this pass holds one.
+      response = try await area.passes.interruptible { [transport] in
+        try await transport.send(request)
+      }
+    } catch let error as TransportError {
       if error.code == .cancelled || Task.isCancelled { throw CancellationError() }
       throw SyncError(error)
     }
@@ -74,7 +77,9 @@ extension PassRunner {
 
   private func refreshToken() async throws {
     do {
-      try await session.refreshToken()
+      try await area.passes.interruptible { [session] in try await session.refreshToken() }
+    } catch let error as StoreError where error.code == .suspended {
+      throw error
     } catch {
       if Task.isCancelled { throw CancellationError() }
       throw SyncError(
