@@ -41,6 +41,26 @@ extension AreasAndRegistry {
       #expect(try await registry.signOutSummary(of: ada).isSafe)
     }
 
+    @Test("counts what another process has enqueued since, and copied from another account")
+    func otherProcess() async throws {
+      await #expect(processExitsWith: .success) { [path = store.path as String] in
+        let (ada, bob) = (try verified("ada"), try verified("bob"))
+        let (adasSession, bobsSession) = (AppSession(), AppSession())
+        adasSession.signIn(ada, token: "token")
+        bobsSession.signIn(bob, token: "token")
+        let registry = try ProfileRegistry(
+          directory: URL(fileURLWithPath: path), session: adasSession)
+        let adas = try await registry.profile(for: ada)
+        let bobs = try await registry.profile(for: bob, session: bobsSession)
+        try await adas.enqueue(.put("theirs", Data()), account: ada)
+        try await bobs.enqueue(.put("bobs", Data()), account: bob)
+        _ = try await adas.copyRecords(from: bobs, sourceAccount: bob, account: ada)
+      }
+      #expect(try await registry.signOutSummary(of: ada).pending.count == 2)
+      #expect(try await registry.signOutSummary(of: verified("bob")).neverSent == 1)
+      #expect(try adas.copyReceipts().map(\.sourceAccount) == [try verified("bob")])
+    }
+
     @Test("of an account that the store does not know says so")
     func unknown() async throws {
       #expect(
