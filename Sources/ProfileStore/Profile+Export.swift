@@ -6,7 +6,9 @@ extension Profile {
   /// Writes the records as lines of JSON, as they are on this device, all in one snapshot.
   ///
   /// The account is compared with owner and session. An export belongs to no account: it is taken in
-  /// as a copy, see ``importRecords(from:sourceAccount:account:)``. The form is in ``RecordLines``.
+  /// as a copy, see ``importRecords(from:sourceAccount:account:)``. The first line names hub, account
+  /// and profile; then comes one for each record (`record`, `payload` in Base64, `hubVersion`,
+  /// `pending`); the last says how many there were (`end`, `records`), so that a part is no whole.
   /// - Parameters:
   ///   - account: whose profile this is; the first line names it.
   ///   - selection: which records; all by default.
