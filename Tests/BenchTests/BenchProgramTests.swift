@@ -124,6 +124,7 @@ struct BenchProgramTests {
         return try #require(row?["max"] as? Double)
       }
       #expect(try number("1 caller, durable commits", "holdfast") == 1)
+      #expect(try number("one batch, durable commits", "holdfast") == 1)
       #if os(Linux)
         for depth in ["depth 0", "depth 10,000"] {
           #expect(try number("flushes, \(depth)", "holdfast") == 2)

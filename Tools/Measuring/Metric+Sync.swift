@@ -39,6 +39,8 @@ extension Metric {
   package static let pagesShuffled = Metric("W1, keys shuffled", "records/s")
   package static let batch = Metric("one batch, IDs in order", "records/s")
   package static let batchShuffled = Metric("one batch, IDs shuffled", "records/s")
+  package static let batchCommits = Metric(
+    "one batch, durable commits", "per batch", isComparable: false)
   package static let enqueueCommits = Metric(
     "1 caller, durable commits", "per mutation", isComparable: false)
 

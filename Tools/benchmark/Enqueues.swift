@@ -133,7 +133,7 @@ struct Enqueues {
     pass.commits = Int(store.commitCount - commits)
     pass = try check(store, pass, order)
     try context.remove(directory)
-    return [(metric, pass.speed)]
+    return [(metric, pass.speed), (.batchCommits, Double(pass.commits))]
   }
 }
 
