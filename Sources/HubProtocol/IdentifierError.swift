@@ -37,15 +37,24 @@ public struct IdentifierError: Error, Hashable, Sendable, CustomStringConvertibl
 func validatedIdentifier(
   _ bytes: some Collection<UInt8>, kind: IdentifierError.Kind, byteCountMax: Int
 ) throws(IdentifierError) -> [UInt8] {
+  let copy = Array(bytes)
+  try requireIdentifier(copy, kind: kind, byteCountMax: byteCountMax)
+  return copy
+}
+
+/// Checks an identifier where it lies.
+func requireIdentifier(
+  _ bytes: [UInt8], kind: IdentifierError.Kind, byteCountMax: Int
+) throws(IdentifierError) {
   let count = bytes.count
   guard count > 0 else { throw IdentifierError(kind: kind, reason: .empty) }
   guard count <= byteCountMax else {
     throw IdentifierError(
       kind: kind, reason: .tooLong(byteCount: count, byteCountMax: byteCountMax))
   }
-  let copy = Array(bytes)
-  guard String(validating: copy, as: UTF8.self) != nil else {
+  do {
+    _ = try UTF8Span(validating: bytes.span)
+  } catch {
     throw IdentifierError(kind: kind, reason: .notUTF8)
   }
-  return copy
 }

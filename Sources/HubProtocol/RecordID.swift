@@ -33,7 +33,7 @@ public struct RecordID: Hashable, Sendable, ExpressibleByStringInterpolation {
   /// Checks the limits.
   /// - Throws: ``IdentifierError`` when there are 0 or more than 400 bytes.
   public func validate() throws(IdentifierError) {
-    _ = try validatedIdentifier(bytes, kind: .record, byteCountMax: RecordID.byteCountMax)
+    try requireIdentifier(bytes, kind: .record, byteCountMax: RecordID.byteCountMax)
   }
 
   /// The ID as text, for a person to read. Never compare it: compare the `RecordID`.

@@ -27,7 +27,13 @@ extension Area {
       throw StoreError(.undecodable, "a put has a payload and a delete has none")
     }
     if let base = mutation.base { try validate(base) }
-    let count = mutation.payload?.count ?? 0
+    try require(mutation.payload, atMost: payloadByteCountMax)
+  }
+
+  private static func require(
+    _ payload: Data?, atMost payloadByteCountMax: Int
+  ) throws(StoreError) {
+    let count = payload?.count ?? 0
     guard count <= payloadByteCountMax else {
       throw StoreError(
         .payloadTooLarge,
@@ -72,7 +78,8 @@ extension Area {
     var receipts: [EnqueueReceipt] = []
     receipts.reserveCapacity(mutations.count)
     for mutation in mutations {
-      try Self.validate(mutation, payloadByteCountMax: payloadByteCountMax)
+      // The rest was checked before storage was touched.
+      try Self.require(mutation.payload, atMost: payloadByteCountMax)
       let outcome = try insert(
         mutation, stamp: stamp, at: now, limits: policy.limits, &totals, &lastOrder, &transaction)
       receipts.append(EnqueueReceipt(mutation: mutation.id, outcome: outcome))

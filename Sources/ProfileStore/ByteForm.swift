@@ -28,6 +28,16 @@ struct ByteWriter {
     bytes.append(contentsOf: value)
   }
 
+  mutating func write(_ value: [UInt8]) {
+    write(UInt32(value.count))
+    bytes.append(contentsOf: value)
+  }
+
+  mutating func write(_ value: Data) {
+    write(UInt32(value.count))
+    writeLast(value)
+  }
+
   /// The rest of the form: no length before it.
   mutating func writeLast(_ value: some Collection<UInt8>) {
     bytes.append(contentsOf: value)

@@ -102,9 +102,12 @@ public final class Profile: Sendable {
     for mutation in mutations {
       try Area.validate(mutation, payloadByteCountMax: StoreLimits.payloadByteCountCeiling)
     }
+    guard session.state != .unknown else { throw StoreError.sessionUnknown }
     try area.read { try requireWritable(account, session, $0) }
     if let account {
-      try await registry.noticeSignIn(of: account, in: session)
+      if !registry.hasNoticedSignIn(of: account, in: session) {
+        try await registry.noticeSignIn(of: account, in: session)
+      }
     } else {
       try await registry.noticeSeenSignIns()
     }
@@ -127,7 +130,6 @@ public final class Profile: Sendable {
   func requireWritable<T: Transaction & ~Copyable>(
     _ account: VerifiedAccount?, _ session: any AccountSession, _ transaction: borrowing T
   ) throws {
-    guard session.state != .unknown else { throw StoreError.sessionUnknown }
     try area.requireActive(transaction)
     guard let owner = try area.tables.owner(transaction) else {
       guard account == nil else { throw StoreError.notBound }

@@ -61,6 +61,14 @@ extension ProfileRegistry {
     try await noticeSignIn(of: account.bytes, generation: generation)
   }
 
+  /// Whether the sign-in that a session says was noticed already, as all but its first call find.
+  func hasNoticedSignIn(of account: VerifiedAccount, in session: any AccountSession) -> Bool {
+    guard case .account(let signedIn) = session.state, signedIn.account == account.bytes else {
+      return false
+    }
+    return signIns.withLock { $0.isNoticed(signedIn.account, signedIn.generation) }
+  }
+
   /// Sign-ins that have only read so far are noted before a signed-out person goes on.
   nonisolated(nonsending) func noticeSeenSignIns() async throws {
     for (account, generation) in signIns.withLock(\.seen) {
