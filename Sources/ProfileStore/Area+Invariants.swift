@@ -29,8 +29,12 @@ extension Area {
         }
         return .next
       }
-      require(try tables.totals(transaction) == totals, "the outbox's totals are not its sums")
-      let last = try tables.number(.lastOrder, transaction)
+      let stored = try tables.totals(transaction)
+      require(
+        stored.count == totals.count && stored.parked == totals.parked
+          && stored.payloadByteCount == totals.payloadByteCount,
+        "the outbox's totals are not its sums")
+      let last = stored.lastOrder
       require(
         waiting.values.allSatisfy { $0.order <= last }, "a mutation lies behind the last order")
       try transaction.scan(tables.sent) { key, _ in

@@ -74,24 +74,22 @@ extension Area {
     let payloadByteCountMax = try payloadByteCountMax(transaction)
     let now = policy.now()
     var totals = try tables.totals(transaction)
-    var lastOrder = try tables.number(.lastOrder, transaction)
     var receipts: [EnqueueReceipt] = []
     receipts.reserveCapacity(mutations.count)
     for mutation in mutations {
       // The rest was checked before storage was touched.
       try Self.require(mutation.payload, atMost: payloadByteCountMax)
       let outcome = try insert(
-        mutation, stamp: stamp, at: now, limits: policy.limits, &totals, &lastOrder, &transaction)
+        mutation, stamp: stamp, at: now, limits: policy.limits, &totals, &transaction)
       receipts.append(EnqueueReceipt(mutation: mutation.id, outcome: outcome))
     }
     try tables.setTotals(totals, &transaction)
-    try tables.setNumber(.lastOrder, lastOrder, &transaction)
     return receipts
   }
 
   private func insert(
     _ mutation: Mutation, stamp: Data?, at time: Date, limits: StoreLimits,
-    _ totals: inout OutboxTotals, _ lastOrder: inout UInt64, _ transaction: inout WriteTransaction
+    _ totals: inout OutboxTotals, _ transaction: inout WriteTransaction
   ) throws -> EnqueueReceipt.Outcome {
     let earlier = try orders(of: mutation.record, transaction)
     if let outcome = try existing(mutation, among: earlier, transaction) { return outcome }
@@ -104,10 +102,9 @@ extension Area {
       try placed($0, for: mutation.id, of: mutation.record, before: .max, transaction)
     }
     let conflict = try conflict(with: base, of: mutation.record, transaction)
-    lastOrder = try Self.next(after: lastOrder, .lastOrder)
     try add(
       OutboxEntry(
-        order: lastOrder, mutation: mutation.id, isCallerGiven: mutation.isCallerGiven,
+        order: 0, mutation: mutation.id, isCallerGiven: mutation.isCallerGiven,
         stamp: stamp, kind: mutation.kind, record: mutation.record,
         base: conflict == nil ? base : .mustNotExist, firstSent: nil, enqueuedAt: time,
         parked: conflict, payload: mutation.payload),
@@ -198,19 +195,21 @@ extension Area {
     of record: RecordID, _ transaction: borrowing T
   ) throws -> Bool { try !orders(of: record, transaction).isEmpty }
 
-  /// Puts an entry behind all others. Its UUID has a row of its own only where somebody may name it: the
+  /// Puts an entry behind all others, and gives it its order. Its UUID has a row of its own only where somebody may name it: the
   /// app, or a person who decides about a parked one.
   func add(
     _ entry: OutboxEntry, _ totals: inout OutboxTotals, _ transaction: inout WriteTransaction
   ) throws {
+    var entry = entry
+    totals.lastOrder = try Self.next(after: totals.lastOrder, .totals)
+    entry.order = totals.lastOrder
+    try totals.add(payloadByteCount: entry.payloadByteCount, isParked: entry.parked != nil)
+    entry.enqueuedByteCount = totals.enqueuedByteCount
     try transaction.append(entry, for: entry.order, in: tables.outbox)
     try transaction.insert(entry.order, for: entry.record, in: tables.edits)
     if entry.isNamed {
       try transaction.put(.waiting(order: entry.order), for: entry.mutation, in: tables.mutations)
     }
-    try totals.change(
-      count: 1, parked: entry.parked == nil ? 0 : 1,
-      payloadByteCount: Int64(entry.payloadByteCount))
   }
 
   /// Takes an entry out. A caller-given UUID is remembered until the app strikes it off.
@@ -258,9 +257,10 @@ extension Area {
       }
     }
     let parked = (entry.parked == nil ? 0 : 1) - (before.parked == nil ? 0 : 1)
-    try totals.change(
-      parked: Int64(parked),
-      payloadByteCount: Int64(entry.payloadByteCount - before.payloadByteCount))
+    let byteCount = entry.payloadByteCount - before.payloadByteCount
+    if parked != 0 || byteCount != 0 {
+      try totals.change(parked: Int64(parked), payloadByteCount: Int64(byteCount))
+    }
   }
 
   /// Changes the outbox in the caller's transaction and writes its sums behind it.
@@ -269,9 +269,8 @@ extension Area {
     _ body: (inout OutboxTotals, inout WriteTransaction) throws -> R
   ) throws -> R {
     var totals = try tables.totals(transaction)
-    let before = totals
     let result = try body(&totals, &transaction)
-    if totals != before { try tables.setTotals(totals, &transaction) }
+    try tables.setTotals(totals, &transaction)
     return result
   }
 

@@ -25,7 +25,7 @@ extension Area {
     try baseOnAbsence(&transaction)
     try tables.setOwner(account.bytes, &transaction)
     try tables.setNumber(
-      .unownedThrough, try tables.number(.lastOrder, transaction), &transaction)
+      .unownedThrough, try tables.totals(transaction).lastOrder, &transaction)
     if let client {
       try tables.setClient(ClientIdentity(id: client, isRegistered: true), &transaction)
     }
@@ -134,7 +134,6 @@ extension Area {
           }
           previous[entry.record] = entry.mutation
           entry.stamp = adoption.account
-          entry.order = try tables.next(.lastOrder, &transaction)
           entry.isShown =
             try !hadEdits.contains(entry.record)
             && transaction.value(of: entry.record, in: tables.known)?.body == nil

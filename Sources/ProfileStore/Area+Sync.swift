@@ -389,7 +389,7 @@ extension Area {
 
   /// The order of the newest mutation, which bounds what one pass sends.
   package func lastOrder() throws -> UInt64 {
-    try read { try tables.number(.lastOrder, $0) }
+    try read { try tables.totals($0).lastOrder }
   }
 
   // MARK: Discarded mutations

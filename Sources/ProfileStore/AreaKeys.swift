@@ -17,9 +17,7 @@ enum AreaKey: String {
   case client
   /// Device, inode and machine of the data file.
   case file
-  /// The last order given.
-  case lastOrder
-  /// Count, parked count and payload bytes of the outbox.
+  /// ``OutboxTotals``, as they were when something was last taken out.
   case totals
   /// ``Cursor``.
   case cursor

@@ -2,19 +2,39 @@ public import Foundation
 import HubProtocol
 import LMDB
 
-/// How much lies in an outbox, kept beside it so that a limit costs no scan.
+/// How much lies in an outbox, so that a limit costs no scan.
+///
+/// Each entry carries how many payload bytes were ever enqueued up to it, so that an enqueue writes no
+/// sums: they are what was stored when something was last taken out, and what came since.
 struct OutboxTotals: Sendable, Hashable {
   var count: UInt64 = 0
   var parked: UInt64 = 0
   var payloadByteCount: UInt64 = 0
+  /// The last order given.
+  var lastOrder: UInt64 = 0
+  /// Payload bytes that were ever enqueued.
+  var enqueuedByteCount: UInt64 = 0
+  /// Whether they are more than what the entries themselves say.
+  var needStoring = false
 
+  /// An entry that is behind all others.
   /// - Throws: `damaged` where the stored sums are none of an outbox with that content.
+  mutating func add(payloadByteCount: Int, isParked: Bool) throws(StoreError) {
+    count = try Self.sum(count, 1)
+    self.payloadByteCount = try Self.sum(self.payloadByteCount, Int64(payloadByteCount))
+    enqueuedByteCount = try Self.sum(enqueuedByteCount, Int64(payloadByteCount))
+    if isParked { try change(parked: 1) }
+  }
+
+  /// Any other change.
+  /// - Throws: as ``add(payloadByteCount:isParked:)``.
   mutating func change(
     count: Int64 = 0, parked: Int64 = 0, payloadByteCount: Int64 = 0
   ) throws(StoreError) {
     self.count = try Self.sum(self.count, count)
     self.parked = try Self.sum(self.parked, parked)
     self.payloadByteCount = try Self.sum(self.payloadByteCount, payloadByteCount)
+    needStoring = true
   }
 
   private static func sum(_ stored: UInt64, _ change: Int64) throws(StoreError) -> UInt64 {
@@ -261,18 +281,39 @@ extension AreaTables {
   }
 
   func totals<T: Transaction & ~Copyable>(_ transaction: borrowing T) throws -> OutboxTotals {
-    try read(.totals, transaction) { (reader) throws(StoreError) in
-      OutboxTotals(
-        count: try reader.readUInt64(), parked: try reader.readUInt64(),
-        payloadByteCount: try reader.readUInt64())
-    } ?? OutboxTotals()
+    var totals =
+      try read(.totals, transaction) { (reader) throws(StoreError) in
+        var totals = OutboxTotals()
+        totals.parked = try reader.readUInt64()
+        totals.payloadByteCount = try reader.readUInt64()
+        totals.lastOrder = try reader.readUInt64()
+        totals.enqueuedByteCount = try reader.readUInt64()
+        return totals
+      } ?? OutboxTotals()
+    totals.count = UInt64(try transaction.count(of: outbox))
+    try transaction.scan(outbox, reversed: true, limit: 1) { key, bytes in
+      let order = try UInt64Codec.decode(key)
+      guard order > totals.lastOrder else { return .stop }
+      totals.lastOrder = order
+      let enqueued = try OutboxEntry.enqueuedByteCount(bytes)
+      let (since, isOver) = enqueued.subtractingReportingOverflow(totals.enqueuedByteCount)
+      let (sum, isSumOver) = totals.payloadByteCount.addingReportingOverflow(since)
+      guard !isOver, !isSumOver else { throw StoreError.damaged("outbox totals") }
+      totals.enqueuedByteCount = enqueued
+      totals.payloadByteCount = sum
+      return .stop
+    }
+    return totals
   }
 
+  /// Stores the sums, unless the entries themselves say them.
   func setTotals(_ totals: OutboxTotals, _ transaction: inout WriteTransaction) throws {
+    guard totals.needStoring else { return }
     try write(.totals, &transaction) { writer in
-      writer.write(totals.count)
       writer.write(totals.parked)
       writer.write(totals.payloadByteCount)
+      writer.write(totals.lastOrder)
+      writer.write(totals.enqueuedByteCount)
     }
   }
 

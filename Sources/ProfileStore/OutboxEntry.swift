@@ -83,6 +83,9 @@ public struct OutboxEntry: Sendable, Hashable {
   /// account has, before the person has decided.
   package internal(set) var isShown = true
 
+  /// How many payload bytes were ever enqueued in its area, up to and with it.
+  var enqueuedByteCount: UInt64 = 0
+
   /// Whether its UUID has a row of its own: the app, or a person, may name it.
   var isNamed: Bool { isCallerGiven || parked != nil }
 
@@ -112,6 +115,12 @@ extension OutboxEntry {
     return bytes.loadUUID(at: mutationOffset)
   }
 
+  /// The sum that a stored entry carries, without reading the rest.
+  static func enqueuedByteCount(_ bytes: RawSpan) throws(StoreError) -> UInt64 {
+    guard bytes.byteCount >= mutationOffset + 24 else { throw .damaged("mutation") }
+    return bytes.loadBigEndian(at: mutationOffset + 16)
+  }
+
   private enum Flag {
     static let isCallerGiven: UInt8 = 1
     static let isPut: UInt8 = 2
@@ -130,6 +139,7 @@ extension OutboxEntry {
     writer.write(Self.form)
     writer.write(flags)
     writer.write(mutation)
+    writer.write(enqueuedByteCount)
     writer.write(enqueuedAt)
     writer.write(stamp) { $0.write($1) }
     writer.write(record.bytes)
@@ -149,6 +159,7 @@ extension OutboxEntry {
     kind = flags & Flag.isPut != 0 ? .put : .delete
     isShown = flags & Flag.isHidden == 0
     mutation = try reader.readUUID()
+    enqueuedByteCount = try reader.readUInt64()
     enqueuedAt = try reader.readTime()
     stamp = try reader.readOptional { (reader) throws(StoreError) in Data(try reader.readBytes()) }
     record = RecordID(uncheckedBytes: try reader.readBytes())

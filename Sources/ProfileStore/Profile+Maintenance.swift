@@ -185,7 +185,6 @@ extension Area {
       let previous = before[again.record]
       let isOvertaken = try previous?.isOvertaken ?? hasEdit(of: again.record, transaction)
       before[again.record] = (again.mutation, isOvertaken)
-      again.order = try tables.next(.lastOrder, &transaction)
       again.firstSent = nil
       again.stamp = stamp
       again.parked = isOvertaken ? conflict : nil

@@ -34,7 +34,10 @@ extension Outbox {
     func sumsTooSmall() async throws {
       let mutation = try await put()
       try await profile.park(mutation)
-      try await write(Array(repeating: 0, count: 24), for: Array("totals".utf8), in: "values")
+      // As if nothing were parked and no byte there, up to an order behind that of the mutation.
+      let sums = Array(repeating: 0, count: 16) + [0, 0, 0, 0, 0, 0, 0, 9] as [UInt8]
+      try await write(
+        sums + Array(repeating: 0, count: 8), for: Array("totals".utf8), in: "values")
       let before = try profile.dump()
       #expect(
         await code {
@@ -51,9 +54,12 @@ extension Outbox {
       let end = Array(repeating: UInt8.max, count: 8)
       try await write(end, for: Array("lastAcknowledged".utf8), in: "values")
       #expect(await code { try await profile.acknowledge(mutation, version: 1) } == .damaged)
-      try await write(end, for: Array("lastOrder".utf8), in: "values")
+      let none = Array(repeating: 0, count: 8) as [UInt8]
+      try await write(none + none + end + none, for: Array("totals".utf8), in: "values")
       #expect(await code { _ = try await put() } == .damaged)
-      try await write(end + end + end, for: Array("totals".utf8), in: "values")
+      try await write(none + none + none + end, for: Array("totals".utf8), in: "values")
+      #expect(await code { _ = try await put() } == .damaged)
+      try await write(end + end + end + end, for: Array("totals".utf8), in: "values")
       #expect(await code { _ = try await put() } == .outboxFull)
       #expect(try profile.outbox().map(\.mutation) == [mutation])
     }

@@ -69,7 +69,7 @@ extension Outbox {
       }
       #expect(thrown == .moved)
       #expect(ran.withLock { !$0 }, "the app's closure ran for somebody who was refused")
-      #expect(session.callCount > 2)
+      #expect(session.callCount >= 2)
       #expect(try guest.waiting().map(\.record) == ["r"])
     }
 
