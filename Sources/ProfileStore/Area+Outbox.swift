@@ -92,7 +92,11 @@ extension Area {
     _ totals: inout OutboxTotals, _ transaction: inout WriteTransaction
   ) throws -> EnqueueReceipt.Outcome {
     let earlier = try orders(of: mutation.record, transaction)
-    if let outcome = try existing(mutation, among: earlier, transaction) { return outcome }
+    if mutation.isCallerGiven || !earlier.isEmpty,
+      let outcome = try existing(mutation, among: earlier, transaction)
+    {
+      return outcome
+    }
     if let replaced = mutation.replacing {
       if try replace(replaced, by: mutation, &totals, &transaction) { return .cancelledOut }
     } else {
@@ -205,7 +209,18 @@ extension Area {
     entry.order = totals.lastOrder
     try totals.add(payloadByteCount: entry.payloadByteCount, isParked: entry.parked != nil)
     entry.enqueuedByteCount = totals.enqueuedByteCount
-    try transaction.append(entry, for: entry.order, in: tables.outbox)
+    let head = entry.encodedHead()
+    try transaction.append(
+      byteCount: head.count + entry.payloadByteCount, for: entry.order, in: tables.outbox
+    ) { room in
+      room.withUnsafeMutableBytes { room, filled in
+        head.withUnsafeBytes { room.copyMemory(from: $0) }
+        entry.payload?.withUnsafeBytes {
+          UnsafeMutableRawBufferPointer(rebasing: room[head.count...]).copyMemory(from: $0)
+        }
+        filled = room.count
+      }
+    }
     try transaction.insert(entry.order, for: entry.record, in: tables.edits)
     if entry.isNamed {
       try transaction.put(.waiting(order: entry.order), for: entry.mutation, in: tables.mutations)

@@ -129,8 +129,14 @@ extension OutboxEntry {
   }
 
   func encoded() -> [UInt8] {
-    var writer = ByteWriter(
-      byteCount: 128 + record.bytes.count + (stamp?.count ?? 0) + payloadByteCount)
+    var bytes = encodedHead()
+    payload?.withUnsafeBytes { bytes.append(contentsOf: $0) }
+    return bytes
+  }
+
+  /// The stored form without the payload, which lies behind it.
+  func encodedHead() -> [UInt8] {
+    var writer = ByteWriter(byteCount: 96 + record.bytes.count + (stamp?.count ?? 0))
     var flags: UInt8 = 0
     if isCallerGiven { flags |= Flag.isCallerGiven }
     if kind == .put { flags |= Flag.isPut }
@@ -145,7 +151,6 @@ extension OutboxEntry {
     writer.write(record.bytes)
     writer.write(base) { $0.write($1) }
     if let parked { writer.write(parked) }
-    if let payload { writer.writeLast(payload) }
     return writer.bytes
   }
 
