@@ -6,38 +6,58 @@ extension UUID {
   /// Foundation writes upper case and reads any; here another spelling is no UUID.
   init?(wireText text: ArraySlice<UInt8>) {
     guard text.count == 36 else { return nil }
-    var bytes = InlineArray<16, UInt8>(repeating: 0)
-    var index = text.startIndex
-    for position in 0..<16 {
-      if position == 4 || position == 6 || position == 8 || position == 10 {
-        guard text[index] == UInt8(ascii: "-") else { return nil }
-        index += 1
+    // SAFETY: every offset is within the 36 bytes, and the buffer is read within the closure only.
+    let words: (UInt32, UInt32, UInt32, UInt32)? = text.withUnsafeBytes { text in
+      func half(_ offset: Int) -> UInt64 {
+        UInt64(UInt32(bigEndian: text.loadUnaligned(fromByteOffset: offset, as: UInt32.self)))
       }
-      guard let high = lowerCaseHexValue(text[index]), let low = lowerCaseHexValue(text[index + 1])
+      func whole(_ offset: Int) -> UInt64 {
+        UInt64(bigEndian: text.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+      }
+      let hyphen = UInt8(ascii: "-")
+      guard text[8] == hyphen, text[13] == hyphen, text[18] == hyphen, text[23] == hyphen,
+        let first = HexWord.value(of: whole(0)),
+        let second = HexWord.value(of: half(9) << 32 | half(14)),
+        let third = HexWord.value(of: half(19) << 32 | half(24)),
+        let fourth = HexWord.value(of: whole(28))
       else { return nil }
-      bytes[position] = high << 4 | low
-      index += 2
+      return (first, second, third, fourth)
     }
-    self.init(
-      uuid: (
-        bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5], bytes[6], bytes[7],
-        bytes[8], bytes[9], bytes[10], bytes[11], bytes[12], bytes[13], bytes[14], bytes[15]
-      ))
+    guard let words else { return nil }
+    let halves = (
+      (UInt64(words.0) << 32 | UInt64(words.1)).bigEndian,
+      (UInt64(words.2) << 32 | UInt64(words.3)).bigEndian
+    )
+    // SAFETY: any 16 bytes are a UUID.
+    self.init(uuid: unsafeBitCast(halves, to: uuid_t.self))
   }
 
   /// Appends the 36 bytes of that spelling.
   func appendWireText(to output: inout [UInt8]) {
-    let tuple = uuid
-    let bytes: InlineArray<16, UInt8> = [
-      tuple.0, tuple.1, tuple.2, tuple.3, tuple.4, tuple.5, tuple.6, tuple.7,
-      tuple.8, tuple.9, tuple.10, tuple.11, tuple.12, tuple.13, tuple.14, tuple.15,
-    ]
-    for position in 0..<16 {
-      if position == 4 || position == 6 || position == 8 || position == 10 {
-        output.append(UInt8(ascii: "-"))
+    // SAFETY: both are 16 bytes of any value.
+    let halves = unsafeBitCast(uuid, to: (UInt64, UInt64).self)
+    let (high, low) = (UInt64(bigEndian: halves.0), UInt64(bigEndian: halves.1))
+    let first = HexWord.digits(of: UInt32(truncatingIfNeeded: high >> 32))
+    let second = HexWord.digits(of: UInt32(truncatingIfNeeded: high))
+    let third = HexWord.digits(of: UInt32(truncatingIfNeeded: low >> 32))
+    let fourth = HexWord.digits(of: UInt32(truncatingIfNeeded: low))
+    withUnsafeTemporaryAllocation(byteCount: 36, alignment: 8) { text in
+      // SAFETY: every offset is within the 36 bytes, which are all written.
+      func put(_ digits: UInt64, _ offset: Int) {
+        text.storeBytes(of: digits.bigEndian, toByteOffset: offset, as: UInt64.self)
       }
-      output.append(lowerCaseHexDigit(bytes[position] >> 4))
-      output.append(lowerCaseHexDigit(bytes[position] & 15))
+      func put(_ digits: UInt32, _ offset: Int) {
+        text.storeBytes(of: digits.bigEndian, toByteOffset: offset, as: UInt32.self)
+      }
+      put(first, 0)
+      put(UInt32(truncatingIfNeeded: second >> 32), 9)
+      put(UInt32(truncatingIfNeeded: second), 14)
+      put(UInt32(truncatingIfNeeded: third >> 32), 19)
+      put(UInt32(truncatingIfNeeded: third), 24)
+      put(fourth, 28)
+      let hyphen = UInt8(ascii: "-")
+      (text[8], text[13], text[18], text[23]) = (hyphen, hyphen, hyphen, hyphen)
+      output.append(contentsOf: text)
     }
   }
 
@@ -53,16 +73,4 @@ extension UUID {
   package init?(wireText text: String) {
     self.init(wireText: Array(text.utf8)[...])
   }
-}
-
-private func lowerCaseHexValue(_ byte: UInt8) -> UInt8? {
-  switch byte {
-  case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-  case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-  default: nil
-  }
-}
-
-private func lowerCaseHexDigit(_ value: UInt8) -> UInt8 {
-  value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
 }
