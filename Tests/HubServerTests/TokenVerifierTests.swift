@@ -45,6 +45,34 @@ struct TokenVerifierTests {
     #expect(try verdict(claims).get().expiresAt == 9_007_199_254_740_991)
   }
 
+  @Test("that was verified before is judged by the time anew, and byte for byte")
+  func again() throws {
+    let token = try signed(
+      #"{"iss":"holdfast","aud":"holdfast","sub":"a","nbf":1000010,"exp":1000020}"#)
+    func verdict(_ token: [UInt8], _ now: Double) -> Result<VerifiedToken, TokenRefusal> {
+      Result { () throws(TokenRefusal) in try verifier.verify(token, now: now) }
+    }
+    let early = TokenRefusal.invalid("the token is not valid yet")
+    #expect(verdict(token, 1_000_009.9) == .failure(early))
+    for _ in 0..<3 {
+      #expect(try verdict(token, 1_000_010).get().expiresAt == 1_000_020)
+      #expect(verdict(token, 1_000_020) == .failure(.expired))
+      #expect(verdict(token, 1_000_009) == .failure(early))
+    }
+    // Nothing that differs in a byte has been verified; nor has it for other keys.
+    for place in token.indices {
+      var other = token
+      other[place] ^= 1
+      guard case .failure(.invalid) = verdict(other, 1_000_015) else {
+        Issue.record("byte \(place) was changed, and the token is accepted")
+        continue
+      }
+    }
+    let others = TokenVerifier(
+      issuer: "holdfast", audience: "holdfast", keys: [try SigningKey.generate(.hs256)])
+    #expect(throws: TokenRefusal.self) { try others.verify(token, now: 1_000_015) }
+  }
+
   @Test("that has ended is expired, at the second it names")
   func expired() throws {
     let claims = #"{"iss":"holdfast","aud":"holdfast","sub":"a","exp":1000000}"#

@@ -25,6 +25,8 @@ package struct TokenVerifier: Sendable {
   private let issuer: [UInt8]
   private let audience: [UInt8]
   private let keys: [SigningKey]
+  /// Of this verifier's keys alone: other keys make another verifier.
+  private let cache = TokenCache()
 
   package init(issuer: String, audience: String, keys: [SigningKey]) {
     self.issuer = Array(issuer.utf8)
@@ -36,6 +38,15 @@ package struct TokenVerifier: Sendable {
   /// - Parameter token: the compact serialization, as the request carried it.
   /// - Parameter now: seconds since 1970.
   package func verify(_ token: [UInt8], now: Double) throws(TokenRefusal) -> VerifiedToken {
+    if let known = cache.claims(of: token) { return try known.token(now: now) }
+    let claims = try verifiedClaims(token)
+    // One that is refused for its time, too: the signature stays right, and the time may come.
+    cache.add(claims, of: token)
+    return try claims.token(now: now)
+  }
+
+  /// Everything but the time.
+  private func verifiedClaims(_ token: [UInt8]) throws(TokenRefusal) -> TokenClaims {
     let parts = token.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
     guard parts.count == 3 else { throw .invalid("the token does not have three parts") }
     guard let header = Base64URL.decode(parts[0]), let claims = Base64URL.decode(parts[1]),
@@ -43,7 +54,7 @@ package struct TokenVerifier: Sendable {
     else { throw .invalid("the token is not in canonical base64url") }
     let algorithm = try checkedAlgorithm(header: header)
     try checkSignature(token, algorithm: algorithm, keyID: keyID(header: header))
-    return try checkedClaims(claims, now: now)
+    return try checkedClaims(claims)
   }
 
   private func checkedAlgorithm(header: [UInt8]) throws(TokenRefusal) -> TokenAlgorithm {
@@ -90,7 +101,7 @@ package struct TokenVerifier: Sendable {
     throw .invalid("the token's signature does not verify")
   }
 
-  private func checkedClaims(_ bytes: [UInt8], now: Double) throws(TokenRefusal) -> VerifiedToken {
+  private func checkedClaims(_ bytes: [UInt8]) throws(TokenRefusal) -> TokenClaims {
     guard let claims = JSONTree(bytes)?.root, claims.isObject else {
       throw .invalid("the token's claims cannot be read")
     }
@@ -109,16 +120,15 @@ package struct TokenVerifier: Sendable {
     do { account = try AccountID(bytes: subject) } catch {
       throw .invalid("the token's subject is no account ID")
     }
+    var notBefore: Double?
     if let claim = claims["nbf"] {
-      guard let notBefore = claim.number, now >= notBefore else {
-        throw .invalid("the token is not valid yet")
-      }
+      guard let number = claim.number else { throw .invalid("the token is not valid yet") }
+      notBefore = number
     }
     // Below 2^53: what JSON carries exactly, and a session's `expiresAt` may be.
     guard let end = claims["exp"]?.number, abs(end) < 9_007_199_254_740_992 else {
       throw .invalid("the token does not say when it ends")
     }
-    guard now < end else { throw .expired }
-    return VerifiedToken(account: account, expiresAt: Int64(end.rounded(.down)))
+    return TokenClaims(account: account, notBefore: notBefore, end: end)
   }
 }
