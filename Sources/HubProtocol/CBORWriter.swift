@@ -56,6 +56,26 @@ struct CBORWriter: WireWriter {
     bytes.append(contentsOf: value)
   }
 
+  /// Bytes that are CBOR already.
+  mutating func copy(_ encoded: [UInt8]) { bytes.append(contentsOf: encoded) }
+
+  /// A text that lies elsewhere: valid UTF-8.
+  mutating func text(span: RawSpan) {
+    header(.text, UInt64(span.byteCount))
+    append(span)
+  }
+
+  /// A payload that lies elsewhere.
+  mutating func payload(span: RawSpan) {
+    header(.bytes, UInt64(span.byteCount))
+    append(span)
+  }
+
+  private mutating func append(_ span: RawSpan) {
+    // SAFETY: the buffer is read within the closure only.
+    span.withUnsafeBytes { bytes.append(contentsOf: $0) }
+  }
+
   /// The head of a value, in its shortest form: RFC 8949 section 3.
   private mutating func header(_ type: CBOR.MajorType, _ argument: UInt64) {
     let major = type.rawValue << 5

@@ -67,16 +67,21 @@ extension ChangesPage: WireCoded {
 
   func write<Writer: WireWriter>(to writer: inout Writer) {
     writer.object { writer in
-      writer.member(PageMember.hub, uuid: hub)
-      writer.member(PageMember.epoch, uuid: epoch)
-      writer.member(PageMember.account, utf8: account.bytes)
-      writer.member(PageMember.after, unsigned: after)
-      writer.member(PageMember.next, unsigned: next)
-      writer.member(PageMember.more, bool: more)
-      writer.member(PageMember.highWater, unsigned: highWater)
-      writer.name(PageMember.records.rawValue)
+      writeHead(to: &writer)
       writer.list(records) { record, writer in record.write(to: &writer) }
     }
+  }
+
+  /// Every member but the records, and the name before those.
+  func writeHead<Writer: WireWriter>(to writer: inout Writer) {
+    writer.member(PageMember.hub, uuid: hub)
+    writer.member(PageMember.epoch, uuid: epoch)
+    writer.member(PageMember.account, utf8: account.bytes)
+    writer.member(PageMember.after, unsigned: after)
+    writer.member(PageMember.next, unsigned: next)
+    writer.member(PageMember.more, bool: more)
+    writer.member(PageMember.highWater, unsigned: highWater)
+    writer.name(PageMember.records.rawValue)
   }
 }
 

@@ -179,6 +179,26 @@ struct ChangesTests {
     }
   }
 
+  @Test("is the same page in both forms, whatever its bounds")
+  func forms() async throws {
+    try await filled { alice, epoch in
+      _ = try await alice.push([.put("r2", "new"), .delete("r3"), .put("é", "")], epoch: epoch)
+      for rest in [
+        "&limit=500", "&limit=3", "&limit=1", "&limit=500&until=10", "&limit=4&until=13",
+        "&limit=500&until=99",
+      ] {
+        for after in [0, 5, 12, 13] as [UInt64] where !rest.contains("until=10") || after < 10 {
+          let json = try await alice.pull(after: after, epoch: epoch, rest)
+          let cbor = try await alice.pull(
+            after: after, epoch: epoch, rest, ["Accept": "application/cbor"])
+          #expect(cbor.header("Content-Type") == "application/cbor")
+          #expect(json.status == 200)
+          #expect(try cbor.message(ChangesPage.self, as: .cbor) == page(json))
+        }
+      }
+    }
+  }
+
   @Test("leaves out what changed beyond until, which comes with the pull from there")
   func until() async throws {
     try await filled { alice, epoch in

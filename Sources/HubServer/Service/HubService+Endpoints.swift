@@ -42,7 +42,9 @@ extension HubService {
   ) async throws -> Reply {
     let account = token.account
     let parameters = try parameters(of: request)
-    let query = try pageQuery(parameters)
+    var query = try pageQuery(parameters)
+    // A fault changes the records, and needs them as values.
+    query.isEncoded = frame.format == .cbor && request.faults == nil
     let wait = try parameters.count("wait", 0...UInt64(WireLimits.waitSecondsMax)) ?? 0
     let outcome = try await page(
       query, of: token, waitSeconds: min(wait, limits.waitSeconds), presence)
@@ -52,8 +54,13 @@ extension HubService {
       frame.epoch = state.epoch
       var page = ChangesPage(
         hub: store.hubID, epoch: state.epoch, account: request.bodyAccount(account),
-        after: query.after, next: next, more: more, highWater: state.highWater,
-        records: records)
+        after: query.after, next: next, more: more, highWater: state.highWater, records: [])
+      switch records {
+      case .values(let values): page.records = values
+      case .encoded(let encoded):
+        return frame.reply(
+          status: 200, type: WireFormat.cbor.contentType, body: page.encoded(with: encoded))
+      }
       if let plan = request.faults { page = spoiled(page, by: plan, account) }
       return frame.reply(page)
     }

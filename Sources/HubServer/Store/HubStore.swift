@@ -68,8 +68,14 @@ package struct PageQuery: Hashable, Sendable {
   package var limit: Int
   /// Payload and ID bytes at most; one larger record comes alone.
   package var byteCountMax: Int
+  /// Whether the records are wanted in CBOR, ready to be sent, and not as values.
+  package var isEncoded: Bool
 
-  package init(epoch: UUID, after: UInt64, until: UInt64?, limit: Int, byteCountMax: Int) {
+  package init(
+    epoch: UUID, after: UInt64, until: UInt64?, limit: Int, byteCountMax: Int,
+    isEncoded: Bool = false
+  ) {
+    self.isEncoded = isEncoded
     self.epoch = epoch
     self.after = after
     self.until = until
@@ -91,8 +97,21 @@ package enum ClientRegistrationOutcome: Hashable, Sendable {
 
 /// A page, or why there is none.
 package enum PageOutcome: Sendable {
-  case page(AccountState, records: [WireRecord], more: Bool, next: UInt64)
+  case page(AccountState, records: PageRecords, more: Bool, next: UInt64)
   case refused(AccountState, AccountRefusal)
+}
+
+/// The records of a page in the form that was asked for.
+package enum PageRecords: Sendable {
+  case values([WireRecord])
+  case encoded(EncodedRecords)
+
+  package var isEmpty: Bool {
+    switch self {
+    case .values(let records): records.isEmpty
+    case .encoded(let records): records.count == 0
+    }
+  }
 }
 
 /// A record or its absence, or why neither is said.

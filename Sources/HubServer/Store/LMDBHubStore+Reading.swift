@@ -37,29 +37,58 @@ extension LMDBHubStore {
   ) throws -> PageOutcome {
     let end = min(query.until ?? row.state.highWater, row.state.highWater)
     guard query.after < end else {
-      return .page(row.state, records: [], more: false, next: query.after)
+      return .page(row.state, records: .values([]), more: false, next: query.after)
     }
+    if query.isEncoded { return try encodedPage(query, of: row, through: end, transaction) }
     var records: [WireRecord] = []
-    records.reserveCapacity(min(query.limit, Int(clamping: end - query.after)))
+    let more = try scan(query, of: row, through: end, transaction) { version, value in
+      records.append(try StoredChangeCodec.decode(value).record(version: version))
+    }
+    let next = more ? records.last?.version ?? end : end
+    return .page(row.state, records: .values(records), more: more, next: next)
+  }
+
+  /// The same, straight from the memory map into the body.
+  private func encodedPage(
+    _ query: PageQuery, of row: AccountRow, through end: UInt64,
+    _ transaction: borrowing some Transaction & ~Copyable
+  ) throws -> PageOutcome {
+    let count = min(query.limit, Int(clamping: end - query.after))
+    var records = EncodedRecords(byteCountHint: count * LMDBHubStore.encodedByteCountHint)
+    let more = try scan(query, of: row, through: end, transaction) { version, value in
+      try StoredChangeCodec.append(value, version: version, to: &records)
+    }
+    let next = more ? records.lastVersion ?? end : end
+    return .page(row.state, records: .encoded(records), more: more, next: next)
+  }
+
+  /// Bytes of a record on the wire: an ID, two UUIDs and names, and a payload of some hundred bytes.
+  private static let encodedByteCountHint = 544
+
+  /// Gives the changes in (`after`, `end`] to a closure, as many as a page takes.
+  /// - Returns: whether there are more.
+  private func scan(
+    _ query: PageQuery, of row: AccountRow, through end: UInt64,
+    _ transaction: borrowing some Transaction & ~Copyable,
+    _ add: (_ version: UInt64, _ value: RawSpan) throws -> Void
+  ) throws -> Bool {
+    var count = 0
     var byteCount = 0
     var more = false
     try transaction.scan(
       tables.changes, .changes(of: row.number, after: query.after, through: end)
     ) { key, value in
       let size = StoredChangeCodec.contentByteCount(value)
-      guard records.count < query.limit,
-        records.isEmpty || byteCount + size <= query.byteCountMax
-      else {
+      guard count < query.limit, count == 0 || byteCount + size <= query.byteCountMax else {
         more = true
         return .stop
       }
       byteCount += size
-      let version = try VersionKeyCodec.decode(key).version
-      records.append(try StoredChangeCodec.decode(value).record(version: version))
+      count += 1
+      try add(VersionKeyCodec.decode(key).version, value)
       return .next
     }
-    let next = more ? records.last?.version ?? end : end
-    return .page(row.state, records: records, more: more, next: next)
+    return more
   }
 
   func record(_ id: RecordID, of account: AccountID) async throws -> RecordOutcome {

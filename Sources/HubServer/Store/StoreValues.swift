@@ -128,6 +128,17 @@ enum StoredChangeCodec: ValueCodec {
       client: bytes.loadUUID(at: 1), mutation: bytes.loadUUID(at: 17))
   }
 
+  /// Adds a stored change to the records of a page, without making it a value first.
+  static func append(
+    _ bytes: RawSpan, version: UInt64, to records: inout EncodedRecords
+  ) throws(LMDBError) {
+    let payload = try payloadOffset(in: bytes)
+    records.append(
+      id: bytes.extracting(headByteCount..<payload), version: version,
+      payload: isTombstone(bytes) ? nil : bytes.extracting(payload...),
+      client: bytes.loadUUID(at: 1), mutation: bytes.loadUUID(at: 17))
+  }
+
   /// Payload and ID bytes of a stored change, without copying it.
   static func contentByteCount(_ bytes: RawSpan) -> Int { bytes.byteCount - headByteCount }
 
