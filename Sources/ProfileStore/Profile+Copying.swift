@@ -153,9 +153,9 @@ extension Area {
     try requireRoom(for: mutation, limits: policy.limits, totals, transaction)
     let isEdited = try hasEdit(of: record, transaction)
     var entry = OutboxEntry(
-      order: try tables.next(.lastOrder, &transaction), mutation: mutation.id, isCallerGiven: false,
-      stamp: stamp, kind: .put, record: record, base: .mustNotExist, firstSent: nil,
-      enqueuedAt: policy.now(), parked: isEdited ? Parked(reason: .adopted) : nil, payload: payload)
+      order: 0, mutation: mutation.id, isCallerGiven: false, stamp: stamp, kind: .put,
+      record: record, base: .mustNotExist, firstSent: nil, enqueuedAt: policy.now(),
+      parked: isEdited ? Parked(reason: .adopted) : nil, payload: payload)
     // What the account has stays in sight until a person has decided.
     entry.isShown =
       try !isEdited && transaction.value(of: record, in: tables.known)?.body == nil
