@@ -116,9 +116,13 @@ package struct Person: Sendable {
   /// What a pass may change, read from the area itself.
   package func standing() throws -> Standing {
     let facts = try profile.area.facts()
+    // Whoever is signed in on the device at that moment.
+    let session = AppSession()
+    session.signIn(account, token: "")
+    let reader = Profile(area: profile.area, registry: profile.registry, session: session)
     return Standing(
       cursor: facts.cursor, scan: facts.scan, position: facts.position,
-      records: try profile.records(), outbox: try profile.outbox().map(\.mutation))
+      records: try reader.records(), outbox: try reader.outbox().map(\.mutation))
   }
 }
 
