@@ -150,10 +150,12 @@ public final class StoreInspector: Sendable {
       let open = try open(area)
       return try open.read { transaction in
         var rows: [Row] = []
+        let trouble = try open.pushTrouble(transaction)
         try transaction.scan(open.tables.outbox) { key, bytes in
           guard rows.count < limit else { return .stop }
           var entry = try OutboxEntry(order: UInt64Codec.decode(key), bytes: bytes)
           entry.firstSent = try open.firstSent(entry.order, transaction)
+          entry.held = trouble.held(entry.mutation)
           rows.append(row(entry))
           return .next
         }

@@ -50,6 +50,22 @@ struct OutboxTests {
         """)
   }
 
+  @Test("says what is held, how often it was tried and when it is tried again")
+  func held() async throws {
+    let (store, profile) = try await filled()
+    #expect(
+      try await profile.area.hold(Self.first, at: 1, now: Date(timeIntervalSince1970: 0), chance: 0)
+    )
+    let copy = try store.copied()
+    let text = await copy.run(["outbox", "\(profile.id)"])
+    #expect(text.output.contains("held, tries: 1"))
+    let json = await copy.run(["outbox", "\(profile.id)", "--json"])
+    let entries = try #require(try json.json()["entries"] as? [[String: Any]])
+    #expect(entries.first?["state"] as? String == "held")
+    let held = try #require(entries.first?["held"] as? [String: Any])
+    #expect(held["attempts"] as? Int == 1 && held["nextTry"] as? String == "1970-01-01T00:00:30Z")
+  }
+
   @Test("fits the terminal, with payloads only where they are asked for")
   func terminal() async throws {
     let (store, profile) = try await filled()
@@ -89,6 +105,7 @@ struct OutboxTests {
               "base" : null,
               "enqueuedAt" : "2026-01-02T02:50:45Z",
               "firstSent" : 30,
+              "held" : null,
               "isCallerGiven" : true,
               "kind" : "put",
               "mutation" : "aaaaaaaa-0000-4000-8000-000000000001",
@@ -112,6 +129,7 @@ struct OutboxTests {
               },
               "enqueuedAt" : "2026-01-02T02:50:45Z",
               "firstSent" : null,
+              "held" : null,
               "isCallerGiven" : true,
               "kind" : "put",
               "mutation" : "aaaaaaaa-0000-4000-8000-000000000002",

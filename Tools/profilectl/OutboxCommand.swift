@@ -12,9 +12,10 @@ enum OutboxCommand {
   static let command = Command(
     "outbox", summary: "Lists what a profile has not sent yet, in the order of sending.",
     discussion: """
-      States: 'pending', sent by the next pass; 'sent', without an answer yet; 'waiting', behind a \
-      parked one of its record; 'parked' with its reason, not sent by itself. The base of a change \
-      is the record's version that it was made from, 'new' if there must be no record yet, or the \
+      States: 'pending', sent by the next pass; 'sent', without an answer yet; 'held', since \
+      the hub fails on it, and tried again by itself; 'waiting', behind a parked or held one \
+      of its record; 'parked' with its reason, not sent by itself. The base of a change is the \
+      record's version that it was made from, 'new' if there must be no record yet, or the \
       earlier change that it follows; '-' means that the last writer wins.
 
       JSON: {profile, state, entries, isTruncated}; state is the profile's, isTruncated says that \
@@ -28,7 +29,9 @@ enum OutboxCommand {
       account: {hub, account, accountShort} under which it was enqueued; null: signed out.
       enqueuedAt: when, by the device's clock.
       firstSent: the hub's sequence that was known when it was first sent.
-      state: pending, sent, waiting or parked.
+      state: pending, sent, held, waiting or parked.
+      held: {attempts, nextTry}: how often the hub has failed on it alone, and when it is tried \
+      again.
       parked: {reason, code, current}; reason is conflict, rejected, tooLarge, adopted or \
       discarding, code is the hub's, current is the record at the hub: {version, isDeleted, \
       isPayloadOmitted, payload}.

@@ -57,6 +57,11 @@ struct OutboxJSON: Encodable {
     }
   }
 
+  private struct HeldJSON: Encodable {
+    var attempts: Int
+    var nextTry: Date
+  }
+
   private struct Entry: Encodable {
     private let order: UInt64
     private let mutation: String
@@ -68,6 +73,7 @@ struct OutboxJSON: Encodable {
     private let enqueuedAt: Date
     @OrNull private var firstSent: UInt64?
     private let state: String
+    @OrNull private var held: HeldJSON?
     @OrNull private var parked: ParkedJSON?
     @OrNull private var payloadBytes: Int?
     @OrNull private var payload: Data?
@@ -85,6 +91,8 @@ struct OutboxJSON: Encodable {
       enqueuedAt = entry.enqueuedAt
       _firstSent = OrNull(wrappedValue: entry.firstSent)
       state = row.state.rawValue
+      _held = OrNull(
+        wrappedValue: entry.held.map { HeldJSON(attempts: $0.attempts, nextTry: $0.nextTry) })
       _parked = OrNull(wrappedValue: entry.parked.map(ParkedJSON.init))
       _payloadBytes = OrNull(wrappedValue: row.payloadByteCount)
       _payload = OrNull(wrappedValue: entry.payload)

@@ -10,7 +10,9 @@ struct OutboxRow: Sendable {
     case pending
     /// It was sent, and no answer has settled it yet.
     case sent
-    /// An earlier mutation of its record is parked: it waits with that one.
+    /// The hub fails on it; it is tried again by itself.
+    case held
+    /// An earlier mutation of its record is parked or held: it waits with that one.
     case waiting
     /// It is not sent by itself; `parked` says why.
     case parked
@@ -43,6 +45,10 @@ struct OutboxRow: Sendable {
         return .parked
       }
       if blocked.contains(entry.record) { return .waiting }
+      if entry.held != nil {
+        blocked.insert(entry.record)
+        return .held
+      }
       return entry.firstSent == nil ? .pending : .sent
     }
   }

@@ -70,6 +70,9 @@ struct OutboxText {
   }
 
   private func state(of row: OutboxRow) -> String {
+    if row.state == .held, let held = row.entry.held {
+      return "held, tries: \(Quantity.count(held.attempts))"
+    }
     guard let parked = row.entry.parked else { return row.state.rawValue }
     let code = parked.code.map { " (\($0))" } ?? ""
     return "parked: \(parked.reason.text)\(code)"
