@@ -115,10 +115,10 @@ extension Area {
   /// in.
   package func note(_ standing: SessionAnswer) async throws {
     let isKnown = try read { transaction in
-      let known = try tables.cursor(.highWater, transaction)
-      return try tables.hubLimits(transaction) == standing.limits
-        && known?.epoch == standing.epoch
-        && known.map { $0.sequence >= standing.highWater } == true
+      // A number that has grown is noted with what it brings, a verdict or a page: it needs no commit
+      // of its own.
+      try tables.hubLimits(transaction) == standing.limits
+        && tables.cursor(.highWater, transaction)?.epoch == standing.epoch
         && tables.lineage(transaction) == lineage(standing, leaving: [], transaction)
     }
     if isKnown { return }
@@ -158,7 +158,11 @@ extension Area {
     try await write(for: .draining) { [tables] in try tables.setNumber(.erasedAtHub, 1, &$0) }
   }
 
+  /// Remembers how a pass has ended, for a person. One that ended like the one before, not long ago,
+  /// is worth no commit of its own: a pass with nothing to do commits nothing.
   package func notePass(_ outcome: PassOutcome) async throws {
+    let isKnown = try read { try tables.lastPass($0)?.says(outcome) == true }
+    if isKnown { return }
     try await write(for: .draining) { [tables] in try tables.setLastPass(outcome, &$0) }
   }
 
@@ -271,6 +275,7 @@ extension Area {
       return
     }
     try tables.setCursor(.cursor, Cursor(epoch: epoch, sequence: sequence), &transaction)
+    try raiseHighWater(Cursor(epoch: epoch, sequence: sequence), &transaction)
   }
 
   // MARK: Scans from zero

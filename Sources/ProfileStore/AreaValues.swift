@@ -161,7 +161,8 @@ package struct ScanState: Sendable, Hashable {
 
 /// How the last pass ended, for a person.
 public struct PassOutcome: Sendable, Hashable {
-  /// When, by this device's clock.
+  /// When, by this device's clock, to 5 minutes: later passes that end alike are not noted by themselves
+  /// until then.
   public var endedAt: Date
   /// Whether it did all it had to do.
   public var isComplete: Bool
@@ -172,6 +173,15 @@ public struct PassOutcome: Sendable, Hashable {
     self.endedAt = endedAt
     self.isComplete = isComplete
     self.message = message
+  }
+
+  /// How far apart passes that end alike are noted, in seconds.
+  package static let noteInterval = 300.0
+
+  /// Whether it says as much as a later one. A clock that was set back makes none older.
+  package func says(_ later: PassOutcome) -> Bool {
+    isComplete == later.isComplete && message == later.message
+      && (0..<Self.noteInterval).contains(later.endedAt.timeIntervalSince(endedAt))
   }
 }
 
