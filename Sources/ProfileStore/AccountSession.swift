@@ -67,6 +67,8 @@ public final class AppSession: AccountSession {
   }
 
   private let values = Mutex(Values())
+  /// Raised after each change of ``state``, for whoever waits for one.
+  package let changes = Signal()
   private let refresh: (@Sendable (AppSession) async throws -> Void)?
 
   /// Makes a session that nobody has restored yet.
@@ -85,6 +87,7 @@ public final class AppSession: AccountSession {
       values.generation = Self.nextGeneration()
       values.state = .nobody
     }
+    changes.raise()
   }
 
   /// Signs a verified account in, once the app has bound, adopted or declined.
@@ -106,6 +109,7 @@ public final class AppSession: AccountSession {
           .account(SignedInAccount(account: $0, token: token, generation: values.generation))
         } ?? .nobody
     }
+    changes.raise()
   }
 
   /// Takes a new token of the same sign-in; the generation stays. Without a sign-in it does nothing.
@@ -116,6 +120,7 @@ public final class AppSession: AccountSession {
         SignedInAccount(
           account: signedIn.account, token: token, generation: signedIn.generation))
     }
+    changes.raise()
   }
 
   /// Runs the closure given to ``init(refresh:)``.

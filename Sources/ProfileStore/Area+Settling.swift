@@ -62,10 +62,16 @@ extension Area {
   /// Remembers, before the first transmission, the high water known at it.
   package func markFirstSent(_ orders: [UInt64], highWater: UInt64) async throws {
     try await write(for: .draining) { [self] transaction in
-      for order in orders {
-        guard try transaction.contains(order, in: tables.outbox) else { continue }
-        _ = try transaction.putIfAbsent(highWater, for: order, in: tables.sent)
-      }
+      try markFirstSent(orders, highWater: highWater, &transaction)
+    }
+  }
+
+  private func markFirstSent(
+    _ orders: [UInt64], highWater: UInt64, _ transaction: inout WriteTransaction
+  ) throws {
+    for order in orders {
+      guard try transaction.contains(order, in: tables.outbox) else { continue }
+      _ = try transaction.putIfAbsent(highWater, for: order, in: tables.sent)
     }
   }
 
@@ -76,12 +82,15 @@ extension Area {
   /// - Parameters:
   ///   - settlements: each with its mutation's order; one that is gone meanwhile is passed over.
   ///   - highWater: the answer's, in `epoch`.
+  ///   - next: orders of mutations that are to be sent next, whose first transmission is remembered in
+  ///     the same commit.
   package func settle(
     _ settlements: [(order: UInt64, mutation: UUID, settlement: Settlement)], epoch: UUID,
-    highWater: UInt64, policy: StorePolicy
+    highWater: UInt64, policy: StorePolicy, markingNext next: [UInt64] = []
   ) async throws {
     do {
-      try await settleAtOnce(settlements, epoch: epoch, highWater: highWater, policy: policy)
+      try await settleAtOnce(
+        settlements, epoch: epoch, highWater: highWater, policy: policy, markingNext: next)
     } catch let error as StoreError where error.isForWantOfRoom {
       var policy = policy
       let isKeeping = policy.limits.acknowledgedCountMax > 0
@@ -107,7 +116,7 @@ extension Area {
 
   private func settleAtOnce(
     _ settlements: [(order: UInt64, mutation: UUID, settlement: Settlement)], epoch: UUID,
-    highWater: UInt64, policy: StorePolicy
+    highWater: UInt64, policy: StorePolicy, markingNext next: [UInt64]
   ) async throws {
     try await write(for: .draining) { [self] transaction in
       var totals = try tables.totals(transaction)
@@ -146,6 +155,7 @@ extension Area {
       try writer.end(&transaction)
       try tables.setTotals(totals, &transaction)
       try tables.setNumber(.lastAcknowledged, counter, &transaction)
+      try markFirstSent(next, highWater: highWater, &transaction)
       try forgetTrouble(&transaction)
       try trimAcknowledged(now: now, limits: policy.limits, &transaction)
       try raiseHighWater(Cursor(epoch: epoch, sequence: highWater), &transaction)

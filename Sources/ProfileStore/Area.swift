@@ -18,6 +18,7 @@ package final class Area: Sendable {
   package let passes: PassQueue
   /// For crash tests; see ``CommitStep``.
   package let onCommit = Mutex<(@Sendable (CommitStep) throws -> Void)?>(nil)
+  package let signals = AreaSignals()
   let hold: Mutex<Hold>
 
   /// What it has of its directory beside the environment.

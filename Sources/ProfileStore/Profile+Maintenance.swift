@@ -51,17 +51,7 @@ extension Profile {
     let purpose: WritePurpose =
       if case .keepHub = resolution { .draining } else { .storing }
     try await maintain(account, for: purpose) { area, policy, transaction in
-      let entry = try area.parkedEntry(mutation, transaction)
-      let base = try area.decidedBase(of: entry, transaction)
-      switch resolution {
-      case .keepHub:
-        try area.discard(mutation, keepsRecords: policy.keepsRecords, &transaction)
-      case .keepLocal:
-        try area.retry(
-          mutation, base: base, newID: UUID(), &transaction)
-      case .merged(let payload):
-        try area.merge(mutation, payload: payload, base: base, &transaction)
-      }
+      try area.resolve(mutation, resolution, policy: policy, &transaction)
     }
   }
 
@@ -123,6 +113,7 @@ extension Profile {
       }
       try body(area, policy, &transaction)
     }
+    area.signals.outbox.raise()
   }
 }
 

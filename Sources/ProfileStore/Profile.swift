@@ -111,7 +111,7 @@ public final class Profile: Sendable {
     } else {
       try await registry.noticeSeenSignIns()
     }
-    return try await area.write { [area, policy = registry.policy] transaction in
+    let receipts = try await area.write { [area, policy = registry.policy] transaction in
       try self.requireWritable(account, session, transaction)
       let receipts = try area.insert(
         mutations, stamp: account?.bytes, policy: policy, &transaction)
@@ -124,6 +124,8 @@ public final class Profile: Sendable {
       }
       return receipts
     }
+    area.signals.outbox.raise()
+    return receipts
   }
 
   /// The session is asked last, so that nothing comes between its answer and the commit.

@@ -12,7 +12,7 @@ extension PassRunner {
       if case .giveUp(let action) = machine.order { throw work.refusal ?? Refused(action: action) }
       let event: PushMachine.Event
       do {
-        event = try await perform(machine.order, &work, hub)
+        event = try await perform(machine, &work, hub)
       } catch let refused as Refused {
         work.refusal = refused
         event = .refused(refused.action)
@@ -33,9 +33,9 @@ extension PassRunner {
   }
 
   private func perform(
-    _ order: PushMachine.Action, _ work: inout PushWork, _ hub: SessionAnswer
+    _ machine: PushMachine, _ work: inout PushWork, _ hub: SessionAnswer
   ) async throws -> PushMachine.Event {
-    switch order {
+    switch machine.order {
     case .read(let after, let countMax, let byteCountMax):
       work.read = try area.read {
         try area.batch(after: after, countMax: countMax, byteCountMax: byteCountMax, $0)
@@ -54,7 +54,7 @@ extension PassRunner {
       return .verdicts(try await send([], hub).results.map(\.status))
     case .settle:
       guard let answer = work.answer else { throw SyncError.stateLost }
-      try await settle(work.sent, answer)
+      try await settle(work.sent, answer, markingNext: try unsent(machine))
       show(.sending, UInt64(report.sent), of: max(work.total, UInt64(report.sent)))
       return .done
     case .countFailure(let first):
@@ -65,10 +65,23 @@ extension PassRunner {
     case .hold(let item):
       let hasRoom = try await area.hold(
         item.mutation, at: item.order, now: policy.now(), chance: Double.random(in: 0..<1))
-      if hasRoom { report.held += 1 }
+      if hasRoom {
+        report.held += 1
+        caller.observer.mutationKeptBack(nil)
+      }
       return .held(hasRoom: hasRoom)
     case .giveUp, .finished: throw SyncError.stateLost
     }
+  }
+
+  /// What goes next and was never sent.
+  private func unsent(_ machine: PushMachine) throws -> [UInt64] {
+    guard case .read(let after, let countMax, let byteCountMax) = machine.lookahead else {
+      return []
+    }
+    return try area.read {
+      try area.batch(after: after, countMax: countMax, byteCountMax: byteCountMax, $0)
+    }.filter { $0.firstSent == nil && $0.order <= machine.through }.map(\.order)
   }
 
   private func send(_ entries: [OutboxEntry], _ hub: SessionAnswer) async throws -> PushAnswer {
@@ -101,18 +114,23 @@ extension PassRunner {
   }
 
   /// Settles a batch in one transaction.
-  private func settle(_ entries: [OutboxEntry], _ answer: PushAnswer) async throws {
+  private func settle(
+    _ entries: [OutboxEntry], _ answer: PushAnswer, markingNext next: [UInt64]
+  ) async throws {
     let settlements = zip(entries, answer.results).compactMap { entry, result in
       PushPlan.settlement(of: result).map {
         (order: entry.order, mutation: entry.mutation, settlement: $0)
       }
     }
     try await area.settle(
-      settlements, epoch: answer.epoch, highWater: answer.highWater, policy: policy)
+      settlements, epoch: answer.epoch, highWater: answer.highWater, policy: policy,
+      markingNext: next)
     report.sent += entries.count
     report.deferred += entries.count - settlements.count
-    let parked = settlements.count {
-      if case .parked = $0.settlement { true } else { false }
+    var parked = 0
+    for case (_, _, .parked(let refusal)) in settlements {
+      parked += 1
+      caller.observer.mutationKeptBack(refusal.reason)
     }
     report.parked += parked
     report.acknowledged += settlements.count - parked
@@ -125,6 +143,7 @@ extension PassRunner {
       [(item.order, item.mutation, .parked(Parked(reason: reason, code: code)))], epoch: hub.epoch,
       highWater: hub.highWater, policy: policy)
     report.parked += 1
+    caller.observer.mutationKeptBack(reason)
   }
 }
 

@@ -11,15 +11,18 @@ final class PassRunner {
   let area: Area
   let account: VerifiedAccount
   let policy: StorePolicy
-  let session: any AccountSession
-  /// Who was signed in when the pass began; anything else ends it.
-  let signedIn: SignedInAccount
-  let transport: any HubTransport
+  let caller: HubCaller
+  var session: any AccountSession { caller.session }
   let hasClosure: Bool
   /// The area as it was when the pass began.
   let facts: PassFacts
   private let goal: PassGoal
-  private let observer: ProgressObserver?
+  private let progress: ProgressObserver?
+  private let board: EventBoard
+  var meter: ProgressMeter
+  let resolver: ConflictResolver?
+  /// Conflicts that the app was asked about in this pass.
+  var asked: Set<UUID> = []
 
   /// Where the hub stands, as it said in this pass.
   var hub: SessionAnswer?
@@ -36,20 +39,22 @@ final class PassRunner {
   /// - Parameter appPosition: what the app has saved; nil when it does not say.
   /// - Throws: `ownedByAnotherAccount`, `appStoreBehind`, `storage`.
   init(
-    area: Area, account: VerifiedAccount, policy: StorePolicy, session: any AccountSession,
-    signedIn: SignedInAccount, transport: any HubTransport, goal: PassGoal, hasClosure: Bool,
-    appPosition: BatchPosition?, progress: ProgressObserver?
+    area: Area, policy: StorePolicy, caller: HubCaller, goal: PassGoal, hasClosure: Bool,
+    appPosition: BatchPosition?, resolver: ConflictResolver?, progress: ProgressObserver?
   ) throws {
     self.area = area
-    self.account = account
     self.policy = policy
-    self.session = session
-    self.signedIn = signedIn
-    self.transport = transport
+    self.caller = caller
+    account = caller.account
     self.goal = goal
     self.hasClosure = hasClosure
-    observer = progress
+    self.progress = progress
+    board = .of(area.signals)
+    self.resolver = resolver
     facts = try area.facts()
+    meter = ProgressMeter(
+      sending: UInt64(clamping: try area.read { try area.pendingSummary($0) }.count),
+      from: facts.cursor?.sequence ?? 0)
     guard facts.owner == account.bytes else { throw StoreError.anotherOwner }
     positions = BatchPositions(stored: facts.position, app: appPosition?.number)
     if goal == .ordinary, positions.isBehind {
@@ -63,20 +68,19 @@ final class PassRunner {
   func run(_ apply: Apply) async throws -> SyncReport {
     // What a pass that was killed had staged is deleted, not read.
     try Scratch.remove(of: area)
-    var machine = PassMachine(goal: goal, facts: facts)
-    var action = machine.start()
+    var machine = PassMachine(goal: goal, facts: facts, resolves: resolver != nil)
     var refusal: Refused?
     while true {
-      switch action {
+      switch machine.order {
       case .perform(let step):
         do {
           let event = try await perform(step, apply)
           refusal = nil
-          action = machine.handle(event)
+          let action = machine.handle(event)
           if case .verified(let answer) = event { try await noteHub(answer, action) }
         } catch let refused as Refused {
           refusal = refused
-          action = machine.handle(.answered(refused.action))
+          _ = machine.handle(.answered(refused.action))
         }
       case .freeze:
         try await area.noteErasedAtHub()
@@ -99,6 +103,7 @@ final class PassRunner {
       try await area.begin(
         ScanState(id: UUID(), kind: kind, epoch: epoch, until: until), standing: hub)
     case .discards: try await deliverDiscards(apply)
+    case .resolve: return try await resolveConflicts(apply)
     case .push:
       let before = report.sent
       try await push()
@@ -134,6 +139,8 @@ final class PassRunner {
   }
 
   func show(_ phase: SyncProgress.Phase, _ completed: UInt64, of total: UInt64) {
-    observer?.observe(SyncProgress(phase: phase, completed: completed, total: total))
+    let now = meter.advance(phase, completed, of: total)
+    progress?.observe(now)
+    board.post(.progress(now))
   }
 }

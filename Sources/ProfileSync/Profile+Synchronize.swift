@@ -13,6 +13,8 @@ extension Profile {
   ///   - replayFromStart: brings the whole history again, without resetting anything; also the way
   ///     to take up a new epoch.
   ///   - waiting: how long to wait for a running pass of the area.
+  ///   - resolve: decides conflicts within the pass; without one they are parked, for
+  ///     `Profile.resolve(_:account:_:)`.
   ///   - progress: told as it goes on.
   /// - Returns: what the pass did. With ``SyncReport/continuation`` the replay has more.
   /// - Throws: ``SyncError``; `StoreError` (`ownedByAnotherAccount`, `notBound`, `notSignedIn`,
@@ -21,17 +23,16 @@ extension Profile {
   @discardableResult
   public func synchronize(
     account: VerifiedAccount, session: (any AccountSession)? = nil, replayFromStart: Bool = false,
-    waiting: PassWait = .untilItsTurn, progress: ProgressObserver? = nil
+    waiting: PassWait = .untilItsTurn, resolve: ConflictResolver? = nil,
+    progress: ProgressObserver? = nil
   ) async throws -> SyncReport {
-    guard registry.keepsRecords else {
-      throw SyncError(
-        .closureRequired, "the app keeps its records itself: give applyChanges, which saves them")
-    }
+    guard registry.keepsRecords else { throw SyncError.closureRequired }
     return try await pass(
       PassOrder(
         account: account, session: session, goal: replayFromStart ? .replay : .ordinary,
-        hasClosure: false, appPosition: nil, waiting: waiting, progress: progress)
-    ) { _ in }
+        hasClosure: false, appPosition: nil, waiting: waiting, resolve: resolve,
+        progress: progress)
+    ) { _ in }.report
   }
 
   /// Sends what waits and brings what is new, for an app with a store of its own.
@@ -45,20 +46,22 @@ extension Profile {
   ///     not checked, for an app that saves none.
   ///   - applyChanges: saves a batch in one transaction of the app's own. It runs where the caller
   ///     runs (a main-actor app stays on the main actor) and may enqueue, but not synchronize.
-  /// - Throws: as ``synchronize(account:session:replayFromStart:waiting:progress:)``, and what the
+  /// - Throws: as ``synchronize(account:session:replayFromStart:waiting:resolve:progress:)``, and what the
   ///   closure throws, as it is.
   @discardableResult
   public func synchronize(
     account: VerifiedAccount, session: (any AccountSession)? = nil, replayFromStart: Bool = false,
     appPosition: BatchPosition? = nil, waiting: PassWait = .untilItsTurn,
-    progress: ProgressObserver? = nil,
+    resolve: ConflictResolver? = nil, progress: ProgressObserver? = nil,
     applyChanges: (borrowing ChangeBatch) async throws -> Void
   ) async throws -> SyncReport {
     try await pass(
       PassOrder(
         account: account, session: session, goal: replayFromStart ? .replay : .ordinary,
-        hasClosure: true, appPosition: appPosition, waiting: waiting, progress: progress),
-      applyChanges)
+        hasClosure: true, appPosition: appPosition, waiting: waiting, resolve: resolve,
+        progress: progress),
+      applyChanges
+    ).report
   }
 
   /// Brings the next leg of a replay.
@@ -68,17 +71,15 @@ extension Profile {
   public func synchronize(
     account: VerifiedAccount, continuing continuation: ReplayContinuation,
     session: (any AccountSession)? = nil, waiting: PassWait = .untilItsTurn,
-    progress: ProgressObserver? = nil
+    resolve: ConflictResolver? = nil, progress: ProgressObserver? = nil
   ) async throws -> SyncReport {
-    guard registry.keepsRecords else {
-      throw SyncError(
-        .closureRequired, "the app keeps its records itself: give applyChanges, which saves them")
-    }
+    guard registry.keepsRecords else { throw SyncError.closureRequired }
     return try await pass(
       PassOrder(
         account: account, session: session, goal: .continuing(scan: continuation.scan),
-        hasClosure: false, appPosition: nil, waiting: waiting, progress: progress)
-    ) { _ in }
+        hasClosure: false, appPosition: nil, waiting: waiting, resolve: resolve,
+        progress: progress)
+    ) { _ in }.report
   }
 
   /// Brings the next leg of a replay, for an app with a store of its own. A leg that was cut off is
@@ -89,103 +90,16 @@ extension Profile {
   public func synchronize(
     account: VerifiedAccount, continuing continuation: ReplayContinuation,
     session: (any AccountSession)? = nil, appPosition: BatchPosition? = nil,
-    waiting: PassWait = .untilItsTurn, progress: ProgressObserver? = nil,
+    waiting: PassWait = .untilItsTurn, resolve: ConflictResolver? = nil,
+    progress: ProgressObserver? = nil,
     applyChanges: (borrowing ChangeBatch) async throws -> Void
   ) async throws -> SyncReport {
     try await pass(
       PassOrder(
         account: account, session: session, goal: .continuing(scan: continuation.scan),
         hasClosure: true, appPosition: appPosition ?? continuation.position, waiting: waiting,
-        progress: progress),
-      applyChanges)
+        resolve: resolve, progress: progress),
+      applyChanges
+    ).report
   }
-}
-
-/// What a pass was asked for.
-private struct PassOrder {
-  let account: VerifiedAccount
-  let session: (any AccountSession)?
-  let goal: PassGoal
-  let hasClosure: Bool
-  let appPosition: BatchPosition?
-  let waiting: PassWait
-  let progress: ProgressObserver?
-}
-
-extension Profile {
-  private func pass(
-    _ order: PassOrder, _ apply: PassRunner.Apply
-  ) async throws -> SyncReport {
-    guard !PassContext.running.contains(where: { $0.area == area.id }) else {
-      throw SyncError(
-        .insideApplyClosure,
-        "a pass cannot run inside the apply closure of its own area: call it after the closure "
-          + "returned")
-    }
-    let session = order.session ?? self.session
-    try requireOwner(order.account, session)
-    let transport = try registry.transport()
-    let turn = try await turn(order.waiting)
-    defer { turn.end() }
-    // The session may have changed while this pass waited for its turn.
-    let signedIn = try requireOwner(order.account, session)
-    try await registry.noticeSignIn(of: order.account, in: session)
-    let runner = try PassRunner(
-      area: area, account: order.account, policy: registry.policy, session: session,
-      signedIn: signedIn, transport: transport, goal: order.goal, hasClosure: order.hasClosure,
-      appPosition: order.appPosition, progress: order.progress)
-    do {
-      let report = try await runner.run(apply)
-      try await note(nil)
-      return report
-    } catch let stopped {
-      // What stopped the pass counts, also where it cannot be noted for a person.
-      do { try await note(stopped) } catch { throw stopped }
-      throw stopped
-    }
-  }
-
-  private func turn(_ waiting: PassWait) async throws -> PassQueue.Turn {
-    do {
-      if let turn = try await area.passes.turn(timeout: waiting.timeout) { return turn }
-    } catch let error as StoreError {
-      // The line is in the area's directory, which goes when it is erased.
-      _ = try area.owner()
-      throw error
-    }
-    throw SyncError(.busy, "another pass of this area is running: wait longer, or try again")
-  }
-
-  /// Owner = account = session, else nothing is sent.
-  @discardableResult
-  private func requireOwner(
-    _ account: VerifiedAccount, _ session: any AccountSession
-  ) throws -> SignedInAccount {
-    guard let owner = try area.owner() else {
-      throw StoreError(.notBound, "an unowned area does not synchronize: bind it first")
-    }
-    guard owner == account.bytes else { throw StoreError.anotherOwner }
-    return try ProfileRegistry.require(account, in: session)
-  }
-
-  private func note(_ error: (any Error)?) async throws {
-    if error is CancellationError { return }
-    // An area that was erased meanwhile has nothing to note it in.
-    if (error as? StoreError)?.code == .erased { return }
-    let message =
-      switch error {
-      case let error as SyncError: error.message
-      case let error as StoreError: error.message
-      case nil: ""
-      default: "the app's closure threw"
-      }
-    try await area.notePass(
-      PassOutcome(endedAt: registry.policy.now(), isComplete: error == nil, message: message))
-  }
-}
-
-extension StoreError {
-  static let anotherOwner = StoreError(
-    .ownedByAnotherAccount,
-    "the area is owned by another account than the call names: use that account's profile")
 }

@@ -3,23 +3,66 @@ import HubProtocol
 public import ProfileStore
 import Synchronization
 
-/// Holds the way to the hub in the registry, which knows nothing of networks.
+/// What the registry holds for this module, and knows nothing of.
 private struct Attached: Sendable {
-  let transport: any HubTransport
+  var transport: (any HubTransport)?
+  var observer: any SyncObserver = NoObserver()
+  var clock: any Clock<Duration> = ContinuousClock()
 }
 
 extension ProfileRegistry {
   /// Gives the store its way to the hub; a later call replaces it for passes that begin then.
   public func connect(to transport: any HubTransport) {
-    attachment.withLock { $0 = Attached(transport: transport) }
+    attach { $0.transport = transport }
+  }
+
+  /// Tells an observer what goes over the network from now on; a later call replaces it.
+  /// - Parameters:
+  ///   - observer: nil: nobody any more.
+  ///   - clock: what durations are measured by.
+  public func observe(
+    with observer: (any SyncObserver)?, clock: any Clock<Duration> = ContinuousClock()
+  ) {
+    attach { attached in
+      attached.observer = observer ?? NoObserver()
+      attached.clock = clock
+    }
+  }
+
+  private func attach(_ change: (inout Attached) -> Void) {
+    attachment.withLock { attachment in
+      var attached = attachment as? Attached ?? Attached()
+      change(&attached)
+      attachment = attached
+    }
+  }
+
+  private var attached: Attached {
+    attachment.withLock { $0 } as? Attached ?? Attached()
   }
 
   func transport() throws(SyncError) -> any HubTransport {
-    guard let attached = attachment.withLock({ $0 }) as? Attached else {
+    guard let transport = attached.transport else {
       throw SyncError(
         .notConnected, "the registry has no way to a hub: call connect(to:) with a HubConnection")
     }
-    return attached.transport
+    return transport
+  }
+
+  var observer: any SyncObserver { attached.observer }
+  /// What durations are measured by.
+  var clock: any Clock<Duration> { attached.clock }
+
+  /// Asks the hub for one account in its present sign-in.
+  func caller(
+    for account: VerifiedAccount, in area: Area, _ session: any AccountSession,
+    _ signedIn: SignedInAccount
+  ) throws(SyncError) -> HubCaller {
+    let transport = try transport()
+    let attached = attached
+    return HubCaller(
+      account: account, session: session, signedIn: signedIn, transport: transport,
+      observer: attached.observer, clock: attached.clock, board: .of(area.signals))
   }
 
   /// Whether the area keeps the app's records.

@@ -87,7 +87,7 @@ package struct PushMachine: Hashable, Sendable {
   private var phase = Phase.reading
   private var plan: PushPlan
   /// What is enqueued later goes in the next pass.
-  private let through: UInt64
+  package let through: UInt64
   private var after: UInt64 = 0
   /// What was sent last, or is to be sent now.
   private var batch: [PushItem] = []
@@ -109,6 +109,13 @@ package struct PushMachine: Hashable, Sendable {
     self.through = through
     order = .finished
     order = readOn()
+  }
+
+  /// While verdicts are settled: what will be looked up next, so that one commit can settle this batch
+  /// and remember the first transmission of the next.
+  package var lookahead: Action? {
+    guard phase == .settling, !isTryingHeld else { return nil }
+    return .read(after: after, countMax: plan.countMax, byteCountMax: plan.byteCountMax)
   }
 
   /// The next action after an event. An event that does not belong to what was ordered changes

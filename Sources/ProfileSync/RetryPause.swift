@@ -24,10 +24,16 @@ public enum RetryPause {
     case .later: break
     }
     if let asked = error.retryAfter { return min(asked, longest) }
-    let doublings = min(max(failureCount, 1) - 1, 16)
-    let bound = min(first * (1 << doublings), longest)
     // 53 random bits make a fraction of one.
-    return bound * (Double(generator.next() >> 11) * 0x1p-53)
+    return pause(
+      failureCount: failureCount, chance: Double(generator.next() >> 11) * 0x1p-53)
+  }
+
+  /// Full jitter.
+  /// - Parameter chance: from 0 up to 1.
+  package static func pause(failureCount: Int, chance: Double) -> Duration {
+    let doublings = min(max(failureCount, 1) - 1, 16)
+    return min(first * (1 << doublings), longest) * chance
   }
 
   /// The same, with the system's chance.

@@ -80,7 +80,7 @@ public struct SyncError: Error, Sendable, CustomStringConvertible {
   /// What the transport said.
   public let cause: TransportError?
 
-  init(
+  package init(
     _ code: Code, _ message: String, retryAfter: Duration? = nil, hubCode: String? = nil,
     cause: TransportError? = nil
   ) {

@@ -13,6 +13,8 @@ public struct SyncReport: Sendable {
   public internal(set) var deferred = 0
   /// Mutations that are held, newly or again: the hub fails on them and takes others.
   public internal(set) var held = 0
+  /// Conflicts that the pass's resolver has decided.
+  public internal(set) var resolved = 0
   /// Pages that were pulled.
   public internal(set) var pages = 0
   /// Changes that were applied.
@@ -43,36 +45,6 @@ public struct ReplayContinuation: Sendable, Hashable, Codable {
   public let until: UInt64
   /// What an app whose store is behind has saved: it stays behind until the replay's end.
   let position: BatchPosition?
-}
-
-/// How far a pass has come, for a progress bar.
-public struct SyncProgress: Sendable, Hashable {
-  /// What the pass is doing.
-  public enum Phase: Sendable, Hashable {
-    /// Mutations are being sent; counted in mutations.
-    case sending
-    /// Records are being brought; counted in sequence numbers.
-    case receiving
-  }
-
-  /// What the pass is doing.
-  public let phase: Phase
-  /// How much is done.
-  public let completed: UInt64
-  /// How much there is, as far as is known.
-  public let total: UInt64
-}
-
-/// Is told how far a pass has come, from any thread.
-///
-/// A type of its own, so that a closure behind `synchronize(account:)` is always `applyChanges`.
-public struct ProgressObserver: Sendable {
-  let observe: @Sendable (SyncProgress) -> Void
-
-  /// - Parameter observe: must not take long: the pass waits for it.
-  public init(_ observe: @escaping @Sendable (SyncProgress) -> Void) {
-    self.observe = observe
-  }
 }
 
 /// How long a pass waits for a running one of the same area.

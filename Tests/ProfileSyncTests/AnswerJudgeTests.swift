@@ -180,13 +180,26 @@ struct AnswerJudgeTests {
     #expect(try Self.action(untyped, .pull) == .networkTrouble(retryAfter: nil))
   }
 
-  @Test("whose code comes with another status than its own is network trouble")
-  func strangeStatus() throws {
-    for code in HubCode.allCases where code != .accountMismatch {
-      for status in [302, 400, 401, 404, 409, 410, 502] where status != Self.row(code)?.status {
-        let answer = Self.response(status, code: code.rawValue)
-        #expect(try Self.action(answer, .pull) == Self.trouble(status, .pull))
-      }
+  private static let statuses = [
+    200, 201, 204, 301, 302, 307, 400, 401, 403, 404, 405, 409, 410, 413, 414, 415, 418, 429, 431,
+    500, 502, 503, 504, 520, 598,
+  ]
+
+  @Test(
+    "whose code comes with another status than its own is network trouble: every code, call, status",
+    arguments: HubCode.allCases, Call.allCases)
+  func product(code: HubCode, call: Call) throws {
+    for status in Self.statuses {
+      let expected: AnswerAction =
+        switch status {
+        case 200..<300: .use
+        // From the bound hub, whatever the status.
+        case _ where code == .accountMismatch: .stopForSecurity
+        case Self.row(code)?.status: Self.row(code)?.action(call) ?? .use
+        default: Self.trouble(status, call)
+        }
+      let answer = Self.response(status, code: code.rawValue)
+      #expect(try Self.action(answer, call) == expected, "status \(status)")
     }
   }
 
@@ -194,7 +207,7 @@ struct AnswerJudgeTests {
     "that parks, freezes, replays or advances needs Holdfast-Account equal to the owner",
     arguments: [
       HubCode.accountErased, .cursorExpired, .epochChanged, .clientUnknown, .badMutation,
-      .tooLarge,
+      .tooLarge, .internal,
     ])
   func ownersName(code: HubCode) throws {
     let status = try #require(Self.row(code)).status
@@ -204,6 +217,7 @@ struct AnswerJudgeTests {
       case .clientUnknown: .stop(.clientUnknown)
       case .badMutation: .bisect(namesMutation: false)
       case .tooLarge: .halve(isFromHub: false)
+      case .internal: .backOff(retryAfter: nil)
       default: .networkTrouble(retryAfter: nil)
       }
     #expect(try Self.action(answer, .push) == expected)

@@ -25,6 +25,9 @@ private struct Drive {
   var sends = false
   /// Others write faster than the pulls read.
   var givesUpPulling = false
+  /// The app decides conflicts; what it decides, the n-th time that it is asked.
+  var resolves = false
+  var decisions: [(sendsAgain: Bool, discards: Bool)] = []
 
   struct Standing {
     var epoch = Drive.epoch
@@ -40,7 +43,7 @@ private struct Drive {
 
   /// A step without its values.
   enum Kind: Hashable {
-    case verify, register, begin, discards, push, leg, finishLegs, pull, finishScan
+    case verify, register, begin, discards, resolve, push, leg, finishLegs, pull, finishScan
 
     init(_ step: PassStep) {
       self =
@@ -49,6 +52,7 @@ private struct Drive {
         case .register: .register
         case .begin: .begin
         case .discards: .discards
+        case .resolve: .resolve
         case .push: .push
         case .leg: .leg
         case .finishLegs: .finishLegs
@@ -58,16 +62,26 @@ private struct Drive {
     }
   }
 
+  /// The machine at each step.
+  func machines() throws -> [PassMachine] {
+    var machines: [PassMachine] = []
+    _ = try run { machines.append($0) }
+    return machines
+  }
+
   /// The steps that were ordered, and how it ended.
-  func run() throws -> (steps: [PassStep], end: PassMachine.Action) {
-    var machine = PassMachine(goal: goal, facts: facts)
+  func run(
+    _ visit: (PassMachine) -> Void = { _ in }
+  ) throws -> (steps: [PassStep], end: PassMachine.Action) {
+    var machine = PassMachine(goal: goal, facts: facts, resolves: resolves)
     var steps: [PassStep] = []
     var times: [Kind: Int] = [:]
     var legs = 0
-    var action = machine.start()
+    var action = machine.order
     while case .perform(let step) = action {
       try #require(steps.count < 60, "the machine does not end")
       steps.append(step)
+      visit(machine)
       let kind = Kind(step)
       times[kind, default: 0] += 1
       if let refusal = refusals.first(where: { $0.step == kind && $0.time == times[kind] }) {
@@ -82,6 +96,11 @@ private struct Drive {
         legs += 1
         action = machine.handle(.legDelivered(more: legs < legCount))
       case .pull where givesUpPulling: action = machine.handle(.pullGivenUp)
+      case .resolve:
+        let time = (times[kind] ?? 1) - 1
+        let decision = time < decisions.count ? decisions[time] : (false, false)
+        action = machine.handle(
+          .resolved(sendsAgain: decision.0, discards: decision.1))
       case .push where sends: action = machine.handle(.sent)
       case .begin:
         legs = 0
@@ -437,5 +456,113 @@ struct PassRefusalTests {
     let endless = try drive.run()
     #expect(endless.end == .stop(.cursorExpired))
     #expect(endless.steps.count(where: { $0 == .leg }) == 2)
+  }
+}
+
+@Suite("Conflicts that the app decides, in a pass")
+struct PassResolvingTests {
+  private func expect(
+    _ drive: Drive, _ steps: [PassStep], sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    let result = try drive.run()
+    #expect(result.steps == steps, sourceLocation: sourceLocation)
+    #expect(result.end == .finish(continues: false), sourceLocation: sourceLocation)
+  }
+
+  @Test("are asked about before anything is sent, and again after it was")
+  func order() throws {
+    var drive = Drive(resolves: true)
+    try expect(drive, [.verify, .discards, .resolve, .push, .resolve, .pull])
+    drive.setScan(.newEpoch)
+    try expect(
+      drive,
+      [.verify, .leg, .finishLegs, .pull, .finishScan, .discards, .resolve, .push, .resolve])
+    drive.sends = true
+    try expect(
+      drive,
+      [.verify, .leg, .finishLegs, .pull, .finishScan, .discards, .resolve, .push, .resolve, .pull])
+  }
+
+  @Test("that wait already are sent with the others; the hub's version is handed over first")
+  func waiting() throws {
+    var drive = Drive(resolves: true, decisions: [(true, false)])
+    try expect(drive, [.verify, .discards, .resolve, .push, .resolve, .pull])
+    drive.decisions = [(false, true)]
+    try expect(drive, [.verify, .discards, .resolve, .discards, .push, .resolve, .pull])
+  }
+
+  @Test("are sent again in the same pass, three times at most, and then all of them were sent")
+  func again() throws {
+    var drive = Drive(resolves: true, decisions: [(false, false), (true, false)])
+    try expect(
+      drive, [.verify, .discards, .resolve, .push, .resolve, .push, .resolve, .pull])
+    drive.decisions = [(false, false), (true, true), (true, false), (true, false), (true, false)]
+    try expect(
+      drive,
+      [.verify, .discards, .resolve, .push, .resolve, .discards, .push, .resolve, .push]
+        + [.resolve, .push, .pull])
+  }
+}
+
+@Suite("An event that does not belong to what a pass has ordered")
+struct PassStrayEventTests {
+  private static let events: [PassMachine.Event] = [
+    .done(.verify), .done(.register), .done(Drive.begin(.first)), .done(.discards),
+    .done(.resolve), .done(.push), .done(.leg), .done(.finishLegs), .done(.pull),
+    .done(.finishScan), .sent, .resolved(sendsAgain: true, discards: true),
+    .resolved(sendsAgain: false, discards: false), .pullGivenUp, .legDelivered(more: true),
+    .legDelivered(more: false), .answered(.use),
+  ]
+
+  /// What each step can end with, beside an answer that is not for use.
+  private static func ends(_ step: PassStep) -> [PassMachine.Event] {
+    switch step {
+    case .verify: []
+    case .register, .begin, .discards, .finishLegs, .finishScan: [.done(step)]
+    case .resolve:
+      [
+        .resolved(sendsAgain: true, discards: true), .resolved(sendsAgain: false, discards: false),
+      ]
+    case .push: [.done(.push), .sent]
+    case .leg: [.legDelivered(more: true), .legDelivered(more: false)]
+    case .pull: [.done(.pull), .pullGivenUp]
+    }
+  }
+
+  @Test("changes nothing, at any step of any pass")
+  func stray() throws {
+    var drives: [Drive] = [Drive(resolves: true), Drive(goal: .replay)]
+    var first = Drive()
+    first.facts = PassFacts(
+      owner: Data("owner".utf8), client: ClientIdentity(id: UUID(), isRegistered: false))
+    drives.append(first)
+    var seen: Set<Drive.Kind> = []
+    for drive in drives {
+      for machine in try drive.machines() {
+        guard case .perform(let step) = machine.order else { continue }
+        seen.insert(Drive.Kind(step))
+        for event in Self.events + [.verified(try drive.answer(drive.hub))] {
+          if Self.ends(step).contains(event) { continue }
+          if case .verified = event, step == .verify { continue }
+          var other = machine
+          #expect(other.handle(event) == machine.order)
+          #expect(other == machine, "\(event) changed something at \(step)")
+        }
+      }
+    }
+    #expect(seen.count == 10)
+  }
+
+  @Test("changes nothing once the pass is over")
+  func over() throws {
+    for refusal in [AnswerAction.epochChanged, .freeze] {
+      var machine = PassMachine(goal: .ordinary, facts: Drive().facts)
+      _ = machine.handle(.answered(refusal))
+      let before = machine
+      for event in Self.events + [.answered(.backOff(retryAfter: nil)), .answered(.scanFromZero)] {
+        _ = machine.handle(event)
+        #expect(machine == before)
+      }
+    }
   }
 }

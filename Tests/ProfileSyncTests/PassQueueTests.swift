@@ -290,6 +290,28 @@ struct InsideClosureTests {
     }
   }
 
+  @Test("a detached task is outside: it finds the area busy, and waits until the closure returned")
+  func detached() async throws {
+    try await TestHub.run { hub in
+      _ = try await Person.withRecords(hub, ["a"])
+      let person = try await Device(hub, keeping: .app).signIn()
+      let later = Log<Task<SyncReport, any Error>>()
+      try await person.profile.synchronize(account: person.account) { batch in
+        try person.app.save(batch)
+        await Task.detached {
+          _ = await expect(.busy) {
+            try await person.profile.synchronize(account: person.account, waiting: .notAtAll) {
+              try person.app.save($0)
+            }
+          }
+        }.value
+        later.add(Task.detached { try await person.pass() })
+      }
+      for task in later.entries { _ = try await task.value }
+      #expect(later.entries.count == 1)
+    }
+  }
+
   @Test("a pass throws for any area in the chain, and runs for another area")
   func chain() async throws {
     try await TestHub.run { hub in

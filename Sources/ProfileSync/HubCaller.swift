@@ -1,0 +1,148 @@
+import Foundation
+import HubProtocol
+import ProfileStore
+import Synchronization
+
+/// Asks the hub for one account in one sign-in. Every request names the owner; the session is looked
+/// at before it goes and after its answer came.
+struct HubCaller: Sendable {
+  let account: VerifiedAccount
+  let session: any AccountSession
+  /// Who was signed in when the work began; anything else ends it.
+  let signedIn: SignedInAccount
+  let transport: any HubTransport
+  let observer: any SyncObserver
+  let clock: any Clock<Duration>
+  let board: EventBoard
+  /// The line in which the pass that asks holds a place; nil: it is asked outside of any pass.
+  var passes: PassQueue?
+
+  /// Requires that the session says what it said when the work began: who, and in which sign-in.
+  /// - Returns: what it says now, its token read together with it.
+  @discardableResult
+  func requireSession() throws(SyncError) -> SignedInAccount {
+    guard case .account(let now) = session.state, now.account == signedIn.account,
+      now.generation == signedIn.generation
+    else {
+      throw SyncError(
+        .sessionChanged,
+        "the session changed while the pass ran: nothing of the batch in hand was committed, and "
+          + "nothing more was sent")
+    }
+    return now
+  }
+
+  /// Sends one call with the owner's name and returns an answer that is for use. A refused token is
+  /// refreshed once, and that one request sent again.
+  /// - Throws: `PassRunner.Refused` for the machine; `sessionChanged`, `hubUnreachable`,
+  ///   `hubNotTrusted`, `badHubAddress`, `badAnswer`, `CancellationError`.
+  func ask(
+    _ call: HubCall, _ kind: Expectation.Call, as measured: RequestMeasurement.Call? = nil,
+    limits: HubLimits
+  ) async throws -> HubResponse {
+    var refresh = TokenRefresh()
+    var isRepeated = false
+    while true {
+      let now = try requireSession()
+      board.lastUsed.withLock { $0 = now }
+      var refused = PassRunner.Refused(action: .refreshToken)
+      if let token = now.token {
+        let request = call.request(
+          token: token, account: account.id, format: .cbor, limits: limits)
+        let (response, action) = try await exchange(
+          request, kind, measured ?? kind.measured, isRepeated: isRepeated)
+        if action == .use { return response }
+        refused = PassRunner.Refused(
+          action: action, hubCode: AnswerJudge.problem(of: response)?.code,
+          detail: "status \(response.status)")
+      }
+      guard refused.action == .refreshToken, refresh.refused() == .refresh else { throw refused }
+      try await refreshToken()
+      let new = try requireSession().token
+      guard refresh.isWorthTrying(new, after: now.token) else { throw refused }
+      isRepeated = true
+    }
+  }
+
+  private func exchange(
+    _ request: HubRequest, _ kind: Expectation.Call, _ call: RequestMeasurement.Call,
+    isRepeated: Bool
+  ) async throws -> (HubResponse, AnswerAction) {
+    try Task.checkCancellation()
+    let time = Stopwatch(clock)
+    func note(
+      _ response: HubResponse?, refusal: String? = nil, failure: TransportError.Code? = nil
+    ) {
+      observer.requestEnded(
+        RequestMeasurement(
+          call: call, status: response?.status, refusal: refusal, failure: failure,
+          isRepeated: isRepeated, sentByteCount: request.body?.count ?? 0,
+          receivedByteCount: response?.body.count ?? 0, duration: time.elapsed()))
+    }
+    let response: HubResponse
+    do {
+      response = try await interruptible { [transport] in try await transport.send(request) }
+    } catch let error as TransportError {
+      note(nil, failure: error.code)
+      if error.code == .cancelled || Task.isCancelled { throw CancellationError() }
+      throw SyncError(error)
+    }
+    let action = AnswerJudge.action(
+      for: response,
+      expecting: Expectation(hub: account.hub, account: account.id, call: kind))
+    // A code that the protocol does not know may be anything; it is none to show.
+    note(
+      response,
+      refusal: action == .use
+        ? nil : AnswerJudge.problem(of: response).flatMap { HubCode(rawValue: $0.code)?.rawValue })
+    // Whatever it says: it was asked for somebody who may be gone.
+    try requireSession()
+    return (response, action)
+  }
+
+  /// A store that is suspended lets go of its locks, and a pass holds one.
+  private func interruptible<R: Sendable>(
+    _ body: @escaping @Sendable () async throws -> R
+  ) async throws -> R {
+    guard let passes else { return try await body() }
+    return try await passes.interruptible(body)
+  }
+
+  private func refreshToken() async throws {
+    do {
+      try await interruptible { [session] in try await session.refreshToken() }
+    } catch let error as StoreError where error.code == .suspended {
+      throw error
+    } catch {
+      if Task.isCancelled { throw CancellationError() }
+      throw SyncError(
+        .needsAuthentication,
+        "the hub refuses the token, and the session could not get a new one: sign in again")
+    }
+  }
+
+  /// Compares what head and body name with what is expected, before anything of it is used.
+  func requireOurs(
+    _ response: HubResponse, hub: UUID, account: AccountID, epoch: UUID, expecting expected: UUID?
+  ) throws {
+    guard hub == self.account.hub, account == self.account.id else {
+      throw PassRunner.Refused(action: .stopForSecurity, detail: "in the body")
+    }
+    guard AnswerBody.isConsistent(response, hub: hub, account: account),
+      AnswerBody.namedEpoch(of: response) == epoch
+    else { throw SyncError.badAnswer("head and body name different things") }
+    guard epoch == expected else { throw PassRunner.Refused(action: .epochChanged) }
+  }
+}
+
+extension Expectation.Call {
+  var measured: RequestMeasurement.Call {
+    switch self {
+    case .session: .session
+    case .client: .client
+    case .pull: .pull
+    case .push: .push
+    case .record: .record
+    }
+  }
+}

@@ -1,0 +1,161 @@
+import Foundation
+import HubProtocol
+public import ProfileStore
+import Synchronization
+
+extension Profile {
+  /// Keeps the area synchronized for as long as the calling task runs, for an app that keeps its
+  /// records in the area.
+  ///
+  /// A pass, then a wait for a change at the hub (a long poll, where the hub takes one) or on this
+  /// device (an enqueue is sent at once), then the next pass. Nothing is held while it waits. It begins
+  /// offline, too, and goes on by itself when the hub can be reached: failures are tried again as
+  /// ``RetryPause`` says, and never before the hub's `Retry-After`. After a refused token nothing is
+  /// sent until the session has another one. While nobody or another account is signed in it sends
+  /// nothing and waits; it never switches anything.
+  /// - Parameters:
+  ///   - account: whose area this is.
+  ///   - session: counts instead of the profile's.
+  ///   - resolve: decides conflicts within each pass.
+  ///   - pace: intervals, clock, chance, and what happens when only the app can help.
+  /// - Throws: `CancellationError` when the task is cancelled, within a second also while the hub holds
+  ///   the connection; with `SyncPace.Stopping.throwing` whatever only the app can help with
+  ///   (`epochChanged`, `accountMismatch`, …; see ``SyncError/retryClass``), `StoreError`; with
+  ///   `reporting` only `StoreError` that no wait can end (`ownedByAnotherAccount`, `notBound`,
+  ///   `erased`, `suspended`: call again after `resume()`), `notConnected` and `closureRequired`.
+  public func keepSynchronized(
+    account: VerifiedAccount, session: (any AccountSession)? = nil,
+    resolve: ConflictResolver? = nil, pace: SyncPace = SyncPace()
+  ) async throws {
+    guard registry.keepsRecords else { throw SyncError.closureRequired }
+    try await keep(
+      PassOrder(
+        account: account, session: session, goal: .ordinary, hasClosure: false, appPosition: nil,
+        waiting: .untilItsTurn, resolve: resolve, progress: nil), pace
+    ) { _ in }
+  }
+
+  /// Keeps the area synchronized for as long as the calling task runs, for an app with a store of its
+  /// own.
+  /// - Parameters:
+  ///   - appPosition: the position that the app's store has saved when the call begins; nil: not
+  ///     checked. Later passes go on from what `applyChanges` has accepted.
+  ///   - applyChanges: saves a batch, as for `synchronize`. What it throws ends the call, or, with
+  ///     `reporting`, is tried again with the same batch after a pause.
+  /// - Throws: as ``keepSynchronized(account:session:resolve:pace:)``.
+  public func keepSynchronized(
+    account: VerifiedAccount, session: (any AccountSession)? = nil,
+    appPosition: BatchPosition? = nil, resolve: ConflictResolver? = nil,
+    pace: SyncPace = SyncPace(),
+    applyChanges: (borrowing ChangeBatch) async throws -> Void
+  ) async throws {
+    try await keep(
+      PassOrder(
+        account: account, session: session, goal: .ordinary, hasClosure: true,
+        appPosition: appPosition, waiting: .untilItsTurn, resolve: resolve, progress: nil),
+      pace, applyChanges)
+  }
+
+  private func keep(
+    _ first: PassOrder, _ pace: SyncPace, _ apply: PassRunner.Apply
+  ) async throws {
+    try requireOutside()
+    try requireOwned(by: first.account)
+    _ = try registry.transport()
+    let waiter = SyncWaiter(
+      profile: self, account: first.account, session: first.session ?? session, pace: pace)
+    let board = EventBoard.of(area.signals)
+    var loop = SyncLoop(pollInterval: pace.pollInterval, reports: pace.stopping == .reporting)
+    var order = first
+    var seen = try waiter.look()
+    // Pauses count from what they follow, however often the wait itself begins anew.
+    var since = Stopwatch(pace.clock)
+    var limits = HubLimits()
+    var (shown, stopped): (SyncWait?, (any Error)?) = (nil, nil)
+    while true {
+      try Task.checkCancellation()
+      let end: SyncWaiter.End
+      switch loop.order {
+      case .look:
+        seen = try waiter.look()
+        end = SyncWaiter.End(.looked(isOurs: waiter.isOurs(seen.session)))
+      case .pass:
+        (seen, shown) = (try waiter.look(), nil)
+        end = try await keepPass(order, pace, &limits, apply)
+        // From now on the area's own position counts.
+        if case .passed = end.event { order.appPosition = nil }
+      case .wait(var wait):
+        if shown != wait.reason { board.post(.waiting(wait.reason)) }
+        shown = wait.reason
+        wait.timeUp = wait.timeUp.map { max(.zero, $0 - since.elapsed()) }
+        end = try await waiter.wait(wait, since: seen, limits)
+        if case .woke(.session) = end.event { seen.session = waiter.session.state }
+      case .stop: throw stopped ?? SyncError.stateLost
+      }
+      stopped = end.error ?? stopped
+      let action = loop.handle(end.event, chance: pace.chance())
+      switch end.event {
+      case .looked, .woke: continue
+      case .passed, .failed: since = Stopwatch(pace.clock)
+      }
+      if case .failed(.needsToken) = end.event { seen.session = refused(seen.session, board) }
+      if case .failed(.later(let code, _)) = end.event,
+        case .wait(let wait) = action, let pause = wait.timeUp
+      {
+        registry.observer.retryPlanned(
+          after: pause, because: code, failureCount: loop.failureCount)
+      }
+    }
+  }
+
+  /// What the session said when the hub refused it: anything else is worth a try.
+  private func refused(_ seen: SessionState, _ board: EventBoard) -> SessionState {
+    board.lastUsed.withLock { $0 }.map { .account($0) } ?? seen
+  }
+
+  /// One pass, and what its end means for the loop.
+  private func keepPass(
+    _ order: PassOrder, _ pace: SyncPace, _ limits: inout HubLimits, _ apply: PassRunner.Apply
+  ) async throws -> SyncWaiter.End {
+    do {
+      let end = try await pass(order, apply)
+      limits = end.limits ?? limits
+      let now = registry.policy.now()
+      let due = try area.nextTryOfHeld().map {
+        Duration.seconds(min(max(0, $0.timeIntervalSince(now)), Held.longestPause))
+      }
+      return SyncWaiter.End(
+        .passed(
+          SyncLoop.Standing(
+            hasMore: end.report.wasOutrun, waitSeconds: limits.waitSeconds,
+            heldDue: due, hasDeferred: end.report.deferred > 0)))
+    } catch let error as SyncError {
+      // A mistake in the call, which no wait ends.
+      if [.notConnected, .insideApplyClosure, .closureRequired].contains(error.code) {
+        throw error
+      }
+      return SyncWaiter.End(.failed(SyncLoop.Failure(error)), error)
+    } catch let error as StoreError {
+      switch error.code {
+      case .notSignedIn, .anotherAccountSignedIn, .sessionUnknown:
+        return SyncWaiter.End(.failed(.lookAgain), error)
+      case .ownedByAnotherAccount, .notBound, .erased, .suspended: throw error
+      default: return try again(error, pace)
+      }
+    } catch let error as CancellationError {
+      throw error
+    } catch {
+      return try again(error, pace)
+    }
+  }
+
+  private func again(_ error: any Error, _ pace: SyncPace) throws -> SyncWaiter.End {
+    guard pace.stopping == .reporting else { throw error }
+    return SyncWaiter.End(.failed(.later(nil, retryAfter: nil)), error)
+  }
+}
+
+extension SyncError {
+  static let closureRequired = SyncError(
+    .closureRequired, "the app keeps its records itself: give applyChanges, which saves them")
+}

@@ -1,0 +1,166 @@
+import Foundation
+import HubProtocol
+import ProfileStore
+
+/// Waits between two passes, outside of any pass, lock and transaction, until one of several things
+/// happens.
+struct SyncWaiter: Sendable {
+  let profile: Profile
+  let account: VerifiedAccount
+  let session: any AccountSession
+  let pace: SyncPace
+
+  /// What was there before the last pass: whatever came since ends a wait at once.
+  struct Seen: Sendable {
+    var outbox: UInt64
+    var lastOrder: UInt64
+    var passes: UInt64
+    var session: SessionState
+  }
+
+  /// An end of a wait, and the error behind it.
+  struct End: Sendable {
+    var event: SyncLoop.Event
+    var error: (any Error)?
+
+    init(_ event: SyncLoop.Event, _ error: (any Error)? = nil) {
+      self.event = event
+      self.error = error
+    }
+  }
+
+  func look() throws -> Seen {
+    Seen(
+      outbox: profile.area.signals.outbox.count, lastOrder: try profile.area.lastOrder(),
+      passes: profile.area.signals.passes.count, session: session.state)
+  }
+
+  func isOurs(_ state: SessionState) -> Bool {
+    guard case .account(let signedIn) = state else { return false }
+    return signedIn.account == account.bytes
+  }
+
+  /// - Parameter limits: what the hub announced last.
+  func wait(
+    _ wait: SyncLoop.Wait, since seen: Seen, _ limits: HubLimits
+  ) async throws -> End {
+    try await withThrowingTaskGroup { group in
+      group.addTask { try await sessionChange(since: seen.session) }
+      if let pause = wait.timeUp {
+        group.addTask {
+          try await pace.clock.sleep(for: pause)
+          return End(.woke(.timeUp))
+        }
+      }
+      if let poll = wait.poll { group.addTask { try await self.poll(poll, limits) } }
+      if wait.seesOutbox {
+        group.addTask {
+          await profile.area.signals.outbox.wait(past: seen.outbox)
+          try Task.checkCancellation()
+          return End(.woke(.outbox))
+        }
+        group.addTask { try await othersEnqueue(since: seen.lastOrder) }
+      }
+      if wait.seesPasses {
+        group.addTask {
+          await profile.area.signals.passes.wait(past: seen.passes)
+          try Task.checkCancellation()
+          return End(.woke(.pass))
+        }
+      }
+      defer { group.cancelAll() }
+      guard let end = try await group.next() else { throw CancellationError() }
+      return end
+    }
+  }
+
+  private func sessionChange(since seen: SessionState) async throws -> End {
+    while true {
+      let signal = (session as? AppSession)?.changes
+      let count = signal?.count ?? 0
+      let now = session.state
+      if now != seen {
+        return End(
+          .woke(.session(isOurs: isOurs(now), isNewSignIn: generation(now) != generation(seen))))
+      }
+      if let signal {
+        await signal.wait(past: count)
+        try Task.checkCancellation()
+      } else {
+        try await pace.clock.sleep(for: pace.lookInterval)
+      }
+    }
+  }
+
+  private func generation(_ state: SessionState) -> UInt64? {
+    if case .account(let signedIn) = state { signedIn.generation } else { nil }
+  }
+
+  private func othersEnqueue(since lastOrder: UInt64) async throws -> End {
+    while true {
+      if try profile.area.lastOrder() > lastOrder { return End(.woke(.outbox)) }
+      try await pace.clock.sleep(for: pace.lookInterval)
+    }
+  }
+
+  /// Asks the hub whether there is anything new. What it says is a hint: only a pass takes it in.
+  private func poll(_ poll: SyncLoop.Poll, _ limits: HubLimits) async throws -> End {
+    try await pace.clock.sleep(for: poll.after)
+    guard case .account(let signedIn) = session.state, signedIn.account == account.bytes else {
+      return End(.failed(.lookAgain))
+    }
+    guard let cursor = try profile.area.facts().cursor else { return End(.woke(.hub)) }
+    let query = ChangesQuery(
+      after: cursor.sequence, epoch: cursor.epoch, limit: 1, waitSeconds: poll.seconds)
+    do {
+      let caller = try profile.registry.caller(
+        for: account, in: profile.area, session, signedIn)
+      let response = try await caller.ask(.changes(query), .pull, as: .poll, limits: limits)
+      let page = try AnswerBody.outline(from: response)
+      try caller.requireOurs(
+        response, hub: page.hub, account: page.account, epoch: page.epoch,
+        expecting: cursor.epoch)
+      if let fault = PageCheck.fault(in: page, asked: query) { throw SyncError.badAnswer(fault) }
+      return End(.woke(page.records.isEmpty && page.next <= query.after ? .quiet : .hub))
+    } catch let refused as PassRunner.Refused {
+      return end(refused)
+    } catch let error as SyncError {
+      return End(.failed(SyncLoop.Failure(error)), error)
+    }
+  }
+
+  private func end(_ refused: PassRunner.Refused) -> End {
+    switch refused.action {
+    case .stopForSecurity:
+      profile.reportSecurityEvent()
+      return failed(.accountMismatch, refused)
+    case .networkTrouble: return failed(.badAnswer, refused)
+    case .backOff: return failed(.hubUnavailable, refused)
+    case .refreshToken: return failed(.needsAuthentication, refused)
+    // A pass finds out by itself what that means.
+    default: return End(.woke(.hub))
+    }
+  }
+
+  private func failed(_ code: SyncError.Code, _ refused: PassRunner.Refused) -> End {
+    let error = SyncError(code, refusal: refused)
+    return End(.failed(SyncLoop.Failure(error)), error)
+  }
+}
+
+extension SyncLoop.Failure {
+  /// What an error means for whoever goes on by itself.
+  package init(_ error: SyncError) {
+    switch error.code {
+    case .sessionChanged: self = .lookAgain
+    case .needsAuthentication: self = .needsToken
+    // A hotel's network, which answers for everybody until one has paid: it goes over by itself.
+    case .hubNotTrusted: self = .later(error.code, retryAfter: nil)
+    default:
+      switch error.retryClass {
+      case .now, .later: self = .later(error.code, retryAfter: error.retryAfter)
+      case .needsTheApp, .never: self = .needsTheApp(error.code)
+      }
+    }
+  }
+}
