@@ -76,8 +76,11 @@ let package = Package(
     .target(name: "DocumentationSupport", path: "Tests/DocumentationSupport"),
 
     .testTarget(name: "LMDBTests", dependencies: ["LMDB"]),
-    // Starts the compiler on what it must refuse.
-    .testTarget(name: "LMDBCompileTests", dependencies: ["LMDB"]),
+    // Both start the compiler on what it must refuse.
+    .testTarget(name: "LMDBCompileTests", dependencies: ["LMDB", "CompilerSupport"]),
+    .testTarget(name: "ProfileSyncCompileTests", dependencies: ["ProfileSync", "CompilerSupport"]),
+    // The compiler as a client of these modules starts it.
+    .target(name: "CompilerSupport", path: "Tests/CompilerSupport"),
     // Debian's lmdb-utils and PyPI's lmdb are started beside the module.
     .testTarget(name: "LMDBCompatibilityTests", dependencies: ["LMDB"]),
     // The process that these tests start, kill and let run into every fault.
@@ -100,7 +103,8 @@ let package = Package(
     .testTarget(
       name: "ProfileSyncTests",
       dependencies: [
-        "SyncTestSupport", "ProfileSync", "ProfileStore", "HubProtocol", "HubClient", "HubServer",
+        "SyncTestSupport", "ProfileSync", "ProfileStore", "LMDB", "HubProtocol", "HubClient",
+        "HubServer",
       ]),
     // One test for each fault that people met elsewhere, and the process that they start and kill.
     .executableTarget(

@@ -1,3 +1,4 @@
+import CompilerSupport
 import Testing
 
 /// Serialized: each case starts a compiler.

@@ -1,12 +1,12 @@
 import Foundation
 import Testing
 
-/// The Swift compiler, as a client of the module built beside this test bundle starts it.
-enum Compiler {
+/// The Swift compiler, as a client of the modules built beside the test bundle starts it.
+package enum Compiler {
   /// One error, with the file it is about.
-  struct Refusal: Sendable {
-    let file: String
-    let message: String
+  package struct Refusal: Sendable {
+    package let file: String
+    package let message: String
   }
 
   private static let root = URL(filePath: #filePath).deletingLastPathComponent()
@@ -26,9 +26,9 @@ enum Compiler {
   /// Not with `-typecheck`: what may not escape is found behind the type checker.
   /// - Parameter sources: the text of each file by its name, which needs no ending.
   /// - Returns: the errors; none when all is well.
-  static func refusals(of sources: [String: String]) async throws -> [Refusal] {
+  package static func refusals(of sources: [String: String]) async throws -> [Refusal] {
     let directory = FileManager.default.temporaryDirectory.appending(
-      path: "lmdb-compile-\(UUID())", directoryHint: .isDirectory)
+      path: "holdfast-compile-\(UUID())", directoryHint: .isDirectory)
     try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
     defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: directory) } }
     var files: [String] = []
