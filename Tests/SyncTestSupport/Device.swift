@@ -39,8 +39,7 @@ package final class Device: Sendable {
     let profile = try await registry.profile(for: account)
     wire.clear()
     hub.watch(profile.area, in: directory)
-    return Person(
-      account: account, profile: profile, device: self, app: AppStore(owner: account.bytes))
+    return Person(account: account, profile: profile, device: self)
   }
 }
 
@@ -50,6 +49,14 @@ package struct Person: Sendable {
   package let profile: Profile
   package let device: Device
   package let app: AppStore
+
+  /// Somebody whose profile was opened in another way than by ``Device/signIn(_:)``.
+  package init(account: VerifiedAccount, profile: Profile, device: Device) {
+    self.account = account
+    self.profile = profile
+    self.device = device
+    app = AppStore(owner: account.bytes)
+  }
 
   /// A device of its own that has written something and sent it.
   package static func withRecords(
