@@ -433,9 +433,11 @@ extension AreaTables {
 
   func bodyLog<T: Transaction & ~Copyable>(_ transaction: borrowing T) throws -> BodyLog {
     try read(.bodies, transaction) { (reader) throws(StoreError) in
-      BodyLog(
+      let log = BodyLog(
         next: try reader.readUInt64(), total: try reader.readUInt64(),
         live: try reader.readUInt64(), liveCount: try reader.readUInt64())
+      guard log.isPossible else { throw reader.damaged }
+      return log
     } ?? BodyLog()
   }
 

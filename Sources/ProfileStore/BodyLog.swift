@@ -27,6 +27,11 @@ struct BodyLog: Sendable, Hashable {
   /// What a body counts for: 16 bytes each, with what LMDB adds to it.
   static func units(byteCount: Int) -> UInt8 { UInt8(min(255, (byteCount + 33) / 16)) }
 
+  /// Whether a log can have come to this: so that nothing that is counted on from here overflows.
+  var isPossible: Bool {
+    next > 0 && next < 1 << 60 && total < 1 << 60 && live <= total && liveCount < next
+  }
+
   /// How much could be given back.
   var hasSlack: Bool { total > live + live / 2 + Self.slackUnitsMin }
 

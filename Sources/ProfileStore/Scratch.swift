@@ -70,7 +70,7 @@ package final class Scratch: Sendable {
   /// Twice the payloads, since LMDB rounds a large one up to whole pages, and a page beyond the limit.
   private static func mapByteCountMax(for byteCountMax: Int) -> Int {
     let (double, isOver) = byteCountMax.multipliedReportingOverflow(by: 2)
-    return max(isOver ? Int.max >> 1 : double, 512 << 20) + overheadByteCount
+    return max(min(isOver ? .max : double, .max >> 1), 512 << 20) + overheadByteCount
   }
 
   /// How many pages are staged.

@@ -29,6 +29,15 @@ struct ScratchTests {
 
   init() throws { store = try TemporaryStore() }
 
+  @Test("a leg may be given any limit", arguments: [0, .max / 2, .max])
+  func anyLimit(_ byteCountMax: Int) async throws {
+    let scratch = try await scratch(byteCountMax: byteCountMax)
+    try await scratch.stage(.sample([(1, 1)]))
+    try await scratch.finish()
+    #expect(try scratch.page(0).count == 1)
+    try scratch.remove()
+  }
+
   private func scratch(byteCountMax: Int = 1 << 20) async throws -> Scratch {
     let (ada, profile) = try await store.signedInProfile("ada", in: try store.registry())
     return try Scratch(

@@ -104,6 +104,24 @@ extension Outbox {
       #expect(try profile.dump() == before)
     }
 
+    @Test("sums of the payloads at their end, and more epochs than there are: an error")
+    func bodySumsAtEnd() async throws {
+      let end = Array(repeating: UInt8.max, count: 8)
+      let none = Array(repeating: 0, count: 8) as [UInt8]
+      for sums in [end + none + none + none, none + end + end + none, end + end + end + end] {
+        try await write(sums, for: Array("bodies".utf8), in: "values")
+        #expect(await code { try await profile.pull("a", version: 1, "hub") } == .damaged)
+        #expect(await code { _ = try profile.area.violations() } == .damaged)
+      }
+      try await write(none, for: Array("bodies".utf8), in: "values")
+      #expect(await code { try await profile.pull("a", version: 1, "hub") } == .damaged)
+      let (count, epoch) = ([0, 1, 0, 1] as [UInt8], withUnsafeBytes(of: Hub.epoch.uuid) { Array($0) })
+      try await write(
+        count + Array(repeating: 7, count: 16 * 65_536) + epoch, for: Array("epochs".utf8),
+        in: "values")
+      #expect(await code { try await profile.pull("a", version: 1, "hub") } == .damaged)
+    }
+
     @Test("a time beyond every stored number is stored as the last one")
     func lateTime() async throws {
       let mutation = try await put()
