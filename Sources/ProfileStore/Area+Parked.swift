@@ -57,7 +57,22 @@ extension Area {
       entry.payload = payload
     }
     try rebase(followersOf: old, onto: .mutation(newID), &transaction)
+    if !old.isShown { try show(followersOf: old, &transaction) }
     try withTotals(&transaction) { try update(entry, before: old, &$0, &$1) }
+  }
+
+  /// The person has decided to send an adopted edit: those behind it go with it, and the newest of them
+  /// is what the record will be. One that is parked itself is decided about by itself.
+  private func show(
+    followersOf entry: OutboxEntry, _ transaction: inout WriteTransaction
+  ) throws {
+    for order in try orders(of: entry.record, transaction) where order > entry.order {
+      guard var follower = try self.entry(order, transaction) else { continue }
+      if follower.parked != nil { return }
+      guard !follower.isShown else { continue }
+      follower.isShown = true
+      try transaction.put(follower, for: order, in: tables.outbox)
+    }
   }
 
   /// Gives a parked or held mutation up; its followers go on.

@@ -149,6 +149,8 @@ extension AreasAndRegistry {
       try await adas.resolve(entries[1].mutation, account: ada, .keepLocal)
       #expect(try adas.outbox()[1].base == .mutation(entries[0].mutation))
       #expect(try adas.sendable().count == 4)
+      // What goes up last is what is shown.
+      #expect(try adas.text("a") == "again")
     }
 
     @Test("adopting never overwrites what the account already has: its record stays shown")
