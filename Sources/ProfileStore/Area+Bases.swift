@@ -92,12 +92,20 @@ extension Area {
     with base: Mutation.Base?, of record: RecordID, _ transaction: borrowing T
   ) throws -> Parked? {
     guard case .version(let version) = base,
-      let known = try transaction.value(of: record, in: tables.known)?.applied,
-      let epoch = try epoch(transaction),
-      case let knownEpoch = try tables.epochs(transaction).epoch(known.epoch), knownEpoch != epoch,
-      try version > tables.lineage(transaction).forkedAt(knownEpoch)
+      let known = try transaction.value(of: record, in: tables.known),
+      let epoch = try epoch(transaction)
     else { return nil }
-    return Parked(reason: .conflict, code: HubCode.epochChanged.rawValue)
+    let epochs = try tables.epochs(transaction)
+    let marks = [known.applied, known.ahead?.mark].compactMap { $0 }
+    // The hub gave it in this epoch.
+    let number = epochs.number(of: epoch)
+    if marks.contains(where: { $0.epoch == number && $0.version == version }) { return nil }
+    for mark in marks where mark.epoch != number {
+      if try version > tables.lineage(transaction).forkedAt(epochs.epoch(mark.epoch)) {
+        return Parked(reason: .conflict, code: HubCode.epochChanged.rawValue)
+      }
+    }
+    return nil
   }
 
   /// Gives another base to the later mutation of the record that is based on this one: the next of that

@@ -285,11 +285,14 @@ extension Area {
   package func begin(_ scan: ScanState, standing: SessionAnswer) async throws {
     try await write { [self] transaction in
       let left = try epochsInUse(transaction).filter { $0 != scan.epoch }
+      // Begun again, the outbox is in that epoch already: an edit that came meanwhile may be based on
+      // what the scan has brought.
+      let isTakenUp = try epoch(transaction) == scan.epoch
       // Rows that the last scan has marked count as not brought from here on.
       _ = try tables.next(.scanCount, &transaction)
       try tables.setScan(scan, &transaction)
       try note(standing, leaving: left, &transaction)
-      guard let fork = left.map({ standing.lineage.forkedAt($0) }).min() else { return }
+      guard !isTakenUp, let fork = left.map({ standing.lineage.forkedAt($0) }).min() else { return }
       try updateEntries(&transaction) { entry in
         let before = entry
         if let version = entry.parked?.current?.version, version > fork {
@@ -337,7 +340,8 @@ extension Area {
   }
 
   /// What the metadata knows and the running scan has not brought, in byte order.
-  /// - Parameter areDeleted: the tombstones, else the live records.
+  /// - Parameter areDeleted: the tombstones, else the live records; these as they are known in any way:
+  ///   what the hub gave a mutation of this device is there, too, although no pull has brought it.
   package func notBrought(
     after record: RecordID?, areDeleted: Bool, limit: Int
   ) throws -> [(record: RecordID, metadata: RecordMetadata)] {
@@ -347,7 +351,7 @@ extension Area {
       let scan = UInt32(truncatingIfNeeded: try tables.number(.scanCount, transaction))
       try transaction.scan(tables.known, record.map { .after($0) } ?? .all) { key, value in
         let row = try KnownRecordCodec.decode(value)
-        guard let known = row.applied, known.isDeleted == areDeleted, row.scan != scan else {
+        guard row.scan != scan, let known = areDeleted ? row.tombstone : row.live else {
           return .next
         }
         found.append((try RecordIDCodec.decode(key), try RecordMetadata(known, epochs)))
@@ -364,7 +368,8 @@ extension Area {
         try transaction.put(metadata, for: record, in: tables.lost)
         guard var row = try transaction.value(of: record, in: tables.known) else { continue }
         row.applied = nil
-        if row.body == nil, row.ahead == nil {
+        row.ahead = nil
+        if row.body == nil {
           try transaction.delete(record, in: tables.known)
         } else {
           try transaction.put(row, for: record, in: tables.known)

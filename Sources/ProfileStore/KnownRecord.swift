@@ -36,6 +36,15 @@ struct KnownRecord: Sendable, Hashable {
   /// The number of the last scan from zero that brought it; 0: none.
   var scan: UInt32 = 0
 
+  /// The tombstone that was applied.
+  var tombstone: Mark? { applied.flatMap { $0.isDeleted ? $0 : nil } }
+
+  /// The newest version that is known in any way and is none of a deletion.
+  var live: Mark? {
+    if let ahead, !ahead.mark.isDeleted { return ahead.mark }
+    return applied.flatMap { $0.isDeleted ? nil : $0 }
+  }
+
   /// The newest version that is known in any way.
   var newest: Mark? { ahead?.mark ?? applied }
 }
@@ -112,7 +121,7 @@ struct EpochList: Sendable, Hashable {
   }
 
   func number(of epoch: UUID) -> UInt16? {
-    epochs.lastIndex(of: epoch).map { UInt16($0) }
+    epochs.lastIndex(of: epoch).flatMap { UInt16(exactly: $0) }
   }
 
   /// - Throws: `damaged` after 65,536 epochs, which no account has.

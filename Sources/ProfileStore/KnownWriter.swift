@@ -230,6 +230,9 @@ struct KnownWriter {
     if let newest = row.newest, let known = try comparison.version(newest), known >= version {
       return
     }
+    // The hub has the record, or its deletion, in this epoch: it is lost no more, and an edit is based
+    // on that.
+    if hasLost { try transaction.delete(record, in: tables.lost) }
     let mark = KnownRecord.Mark(epoch: epoch, version: version, isDeleted: payload == nil)
     row.ahead = KnownRecord.Ahead(mark: mark, isOwn: isOwn)
     if keepsRecords {
