@@ -115,7 +115,8 @@ extension Outbox {
       }
       try await write(none, for: Array("bodies".utf8), in: "values")
       #expect(await code { try await profile.pull("a", version: 1, "hub") } == .damaged)
-      let (count, epoch) = ([0, 1, 0, 1] as [UInt8], withUnsafeBytes(of: Hub.epoch.uuid) { Array($0) })
+      let count: [UInt8] = [0, 1, 0, 1]
+      let epoch = withUnsafeBytes(of: Hub.epoch.uuid) { Array($0) }
       try await write(
         count + Array(repeating: 7, count: 16 * 65_536) + epoch, for: Array("epochs".utf8),
         in: "values")

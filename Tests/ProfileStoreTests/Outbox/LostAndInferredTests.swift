@@ -60,7 +60,7 @@ extension Outbox {
       #expect(try profile.area.violations() == [])
     }
 
-    @Test("is lost with its epoch, until the hub has the record again; then edits are based on that")
+    @Test("is lost with its epoch until the hub has the record again; then edits are based on that")
     func lost() async throws {
       try await profile.acknowledge(try await put("mine"), version: 105)
       _ = try await begin(.newEpoch, in: epoch, forkedAt: 100)
