@@ -362,11 +362,23 @@ extension Area {
   }
 
   /// Lists records that the hub has lost with an epoch; they are kept in place.
-  package func noteLost(_ records: [(record: RecordID, metadata: RecordMetadata)]) async throws {
+  ///
+  /// One that this device has deleted with that epoch is none: neither side has it.
+  /// - Returns: how many were listed.
+  @discardableResult
+  package func noteLost(
+    _ records: [(record: RecordID, metadata: RecordMetadata)]
+  ) async throws -> Int {
     try await write { [tables] transaction in
+      var count = 0
       for (record, metadata) in records {
-        try transaction.put(metadata, for: record, in: tables.lost)
         guard var row = try transaction.value(of: record, in: tables.known) else { continue }
+        if row.newest?.isDeleted == true {
+          try transaction.delete(record, in: tables.known)
+          continue
+        }
+        try transaction.put(metadata, for: record, in: tables.lost)
+        count += 1
         row.applied = nil
         row.ahead = nil
         if row.body == nil {
@@ -375,6 +387,7 @@ extension Area {
           try transaction.put(row, for: record, in: tables.known)
         }
       }
+      return count
     }
   }
 

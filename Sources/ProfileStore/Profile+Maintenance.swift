@@ -136,14 +136,15 @@ extension Area {
     else {
       throw StoreError(.unknownMutation, "the record is not listed as lost, or is not kept here")
     }
-    if try !hasEdit(of: record, transaction) {
-      var policy = policy
-      // What the person decides about is never stopped by a full outbox.
-      policy.limits.outboxCountMax = .max
-      policy.limits.outboxByteCountMax = .max
-      _ = try insert(
-        [.put(record, payload, base: .mustNotExist)], stamp: stamp, policy: policy, &transaction)
-    }
+    // The edit goes up instead. The record stays listed until the hub has it, since the edit may yet be
+    // discarded.
+    if try hasEdit(of: record, transaction) { return }
+    var policy = policy
+    // What the person decides about is never stopped by a full outbox.
+    policy.limits.outboxCountMax = .max
+    policy.limits.outboxByteCountMax = .max
+    _ = try insert(
+      [.put(record, payload, base: .mustNotExist)], stamp: stamp, policy: policy, &transaction)
     try transaction.delete(record, in: tables.lost)
   }
 

@@ -157,10 +157,7 @@ extension PassRunner {
       let lost = known.filter {
         $0.metadata.version(in: scan.epoch, lineage: hub.lineage) == nil
       }
-      if !lost.isEmpty {
-        try await area.noteLost(lost)
-        report.lostAtHub += lost.count
-      }
+      if !lost.isEmpty { report.lostAtHub += try await area.noteLost(lost) }
       let deleted = known.filter {
         $0.metadata.version(in: scan.epoch, lineage: hub.lineage) != nil
       }

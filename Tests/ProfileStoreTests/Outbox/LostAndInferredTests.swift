@@ -76,6 +76,19 @@ extension Outbox {
       #expect(try profile.waiting().map(\.base) == [.version(106)])
     }
 
+    @Test("is not lost where it was deleted with that epoch, too: neither side has it")
+    func deletedAndLost() async throws {
+      try await profile.pull("a", version: 120, "hub")
+      let delete = try await profile.enqueue(.delete("a"), account: ada).mutation
+      try await profile.acknowledge(delete, version: 121)
+      _ = try await begin(.newEpoch, in: epoch, forkedAt: 100)
+      let found = try profile.area.notBrought(after: nil, areDeleted: false, limit: .max)
+      #expect(try await profile.area.noteLost(found.filter { $0.record == "a" }) == 0)
+      #expect(try profile.lostAtHub() == [])
+      #expect(try profile.record("a") == nil)
+      #expect(try notBrought() == ["other": 100])
+    }
+
     @Test("an edit that was made while a new epoch is taken up stays when its scan begins again")
     func begunAgain() async throws {
       let standing = try await begin(.newEpoch, in: epoch, forkedAt: 100)
