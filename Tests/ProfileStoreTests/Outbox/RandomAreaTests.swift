@@ -8,7 +8,7 @@ extension Outbox {
   struct RandomAreas {
     @Test(
       "with other devices, purges and restores at the hub",
-      arguments: 1...10 as ClosedRange<UInt64>)
+      arguments: [1, 2, 3, 4, 5, 6, 130, 137, 162] as [UInt64])
     func everything(_ seed: UInt64) async throws {
       var run = try await RandomRun(seed, isAlone: false)
       try await run.go(steps: 160)
@@ -17,7 +17,7 @@ extension Outbox {
 
     @Test(
       "a device that is alone is never in conflict with itself",
-      arguments: 1...6 as ClosedRange<UInt64>)
+      arguments: [3, 33, 42, 57, 71, 88] as [UInt64])
     func alone(_ seed: UInt64) async throws {
       var run = try await RandomRun(seed, isAlone: true)
       try await run.go(steps: 160)

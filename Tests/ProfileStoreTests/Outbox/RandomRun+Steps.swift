@@ -46,10 +46,8 @@ extension RandomRun {
     var settlements: [(order: UInt64, mutation: UUID, settlement: Settlement)] = []
     var stopped: Set<RecordID> = []
     for entry in entries where !stopped.contains(entry.record) {
-      let settlement: Settlement? =
-        chance(rejectPercent)
-        ? .parked(Parked(reason: .rejected, code: "test"))
-        : hub.judge(entry, omitsPayload: chance(30))
+      let settlement = hub.judge(
+        entry, rejects: chance(rejectPercent), omitsPayload: chance(30))
       guard let settlement else {
         stopped.insert(entry.record)
         continue
@@ -155,8 +153,8 @@ extension RandomRun {
       let payload = model.payloads[record]
       let hasEdit = model.outbox.contains { $0.record == record }
       try await profile.sendAgain(lost: [record], account: ada)
-      model.sentAgain(record)
       if hasEdit { continue }
+      model.sentAgain(record)
       let entry = try #require(try profile.outbox().last)
       #expect(entry.base == .mustNotExist)
       model.outbox.append(

@@ -76,8 +76,9 @@ struct ModelHub {
   }
 
   /// - Returns: nil: put off, since an earlier one of its record was not applied.
-  mutating func judge(_ entry: OutboxEntry, omitsPayload: Bool) -> Settlement? {
+  mutating func judge(_ entry: OutboxEntry, rejects: Bool, omitsPayload: Bool) -> Settlement? {
     if let version = now.applied[entry.mutation] { return .acknowledged(version: version) }
+    if rejects { return .parked(Parked(reason: .rejected, code: "test")) }
     let current = now.records[entry.record]
     switch entry.base {
     case nil: break
