@@ -1,5 +1,5 @@
 package import Foundation
-import HubProtocol
+package import HubProtocol
 import LMDB
 
 // Conflicts: what a pass's resolver, or the app itself, decides on parked mutations.
@@ -53,18 +53,45 @@ extension Area {
           try writer.end(&transaction)
         }
       }
-      try resolve(entry.mutation, resolution, policy: policy, &transaction)
+      let base = try seenBase(of: now, seen, transaction)
+      try resolve(entry.mutation, resolution, base: base, policy: policy, &transaction)
       return true
     }
   }
 
+  /// What a decision is based on: the mutation before it, else the version that whoever decided has seen,
+  /// and no newer one: what was not seen is a conflict again, and not overwritten.
+  private func seenBase<T: Transaction & ~Copyable>(
+    of entry: OutboxEntry, _ seen: HubVersion?, _ transaction: borrowing T
+  ) throws -> Mutation.Base {
+    if let earlier = try orders(of: entry.record, transaction).last(where: { $0 < entry.order }),
+      let before = try self.entry(earlier, transaction)
+    {
+      return .mutation(before.mutation)
+    }
+    guard let seen, !seen.isDeleted, seen.version > 0 else { return .mustNotExist }
+    return .version(seen.version)
+  }
+
+  /// Whether a pull has brought a newer version of a record than this one of the area's epoch.
+  package func knowsNewer(than version: UInt64, of record: RecordID) throws -> Bool {
+    try read { transaction in
+      guard let known = try transaction.value(of: record, in: tables.known)?.applied,
+        let epoch = try tables.cursor(.highWater, transaction)?.epoch,
+        let now = try comparison(in: epoch, lineage: tables.lineage(transaction), transaction)
+          .version(known)
+      else { return false }
+      return now > version
+    }
+  }
+
   /// Keeps the hub's, keeps the local edit, or sends another payload in its place.
+  /// - Parameter base: what it is based on then.
   /// - Throws: `unknownMutation`, `notParked`; `payloadTooLarge` for a merged payload.
   func resolve(
-    _ mutation: UUID, _ resolution: Resolution, policy: StorePolicy,
+    _ mutation: UUID, _ resolution: Resolution, base: Mutation.Base?, policy: StorePolicy,
     _ transaction: inout WriteTransaction
   ) throws {
-    let base = try decidedBase(of: parkedEntry(mutation, transaction), transaction)
     switch resolution {
     case .keepHub: try discard(mutation, keepsRecords: policy.keepsRecords, &transaction)
     case .keepLocal:

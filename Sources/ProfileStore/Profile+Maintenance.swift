@@ -51,7 +51,8 @@ extension Profile {
     let purpose: WritePurpose =
       if case .keepHub = resolution { .draining } else { .storing }
     try await maintain(account, for: purpose) { area, policy, transaction in
-      try area.resolve(mutation, resolution, policy: policy, &transaction)
+      let base = try area.decidedBase(of: area.parkedEntry(mutation, transaction), transaction)
+      try area.resolve(mutation, resolution, base: base, policy: policy, &transaction)
     }
   }
 

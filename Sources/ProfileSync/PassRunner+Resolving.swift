@@ -48,7 +48,11 @@ extension PassRunner {
 
   /// What the hub has, with its payload: as its verdict said, else asked for.
   private func hubVersion(of record: RecordID, _ parked: Parked) async throws -> HubVersion? {
-    if let known = parked.current, known.version > 0, !known.isPayloadOmitted { return known }
+    if let known = parked.current, known.version > 0, !known.isPayloadOmitted,
+      try !area.knowsNewer(than: known.version, of: record)
+    {
+      return known
+    }
     guard let now = try await hubRecord(record) else { return nil }
     return HubVersion(
       version: now.version, isDeleted: now.deleted, payload: now.payload, isPayloadOmitted: false)

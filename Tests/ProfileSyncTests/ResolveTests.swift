@@ -141,6 +141,39 @@ struct ResolveTests {
     }
   }
 
+  @Test("a conflict that is older than what a pull has brought is decided by what the hub has now")
+  func stale() async throws {
+    try await TestHub.run { hub in
+      let person = try await Self.inConflict(hub)
+      _ = try await resolve(person) { _ in nil }
+      let parked = try #require(try person.profile.parked().first)
+      #expect(parked.parked?.current?.version == 3)
+      let other = try await Device(hub).signIn()
+      try await other.pass()
+      try await other.send(["a"], "newer")
+      try await person.profile.synchronize(account: person.account)
+      // The verdict is the old one; what a decision is based on is what was seen, and no more.
+      let area = person.profile.area
+      let epoch = try #require(try area.facts().epoch)
+      let asked = Log<SyncConflict>()
+      _ = try await resolve(person) { conflict in
+        asked.add(conflict)
+        return nil
+      }
+      #expect(asked.entries.map { $0.hub?.version } == [4])
+      #expect(asked.entries.map { $0.hub?.payload } == [Data("newer".utf8)])
+      let now = try #require(try area.conflicts().first)
+      let isSettled = try await area.settle(
+        now, .keepLocal, seen: parked.parked?.current, epoch: epoch,
+        policy: person.profile.registry.policy, requiring: {})
+      #expect(isSettled)
+      #expect(try person.profile.outbox().map(\.base) == [.version(3)])
+      try await person.profile.synchronize(account: person.account)
+      #expect(try person.profile.parked().map { $0.parked?.current?.version } == [4])
+      #expect(try await atHub(hub)["a"] == "newer")
+    }
+  }
+
   @Test("others who write faster than it decides do not keep the pass for ever")
   func bounded() async throws {
     try await TestHub.run { hub in
