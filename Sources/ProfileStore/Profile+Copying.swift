@@ -71,7 +71,7 @@ extension Profile {
     try area.read { try requireWritable(account, session, $0) }
     try await registry.noticeSignIn(of: account, in: session)
     let table = try area.copiesTable(making: true)
-    return try await area.write { [area, policy = registry.policy] transaction in
+    let taken = try await area.write { [area, policy = registry.policy] transaction in
       try self.requireWritable(account, session, transaction)
       var receipt = receipt
       var totals = try area.tables.totals(transaction)
@@ -93,6 +93,8 @@ extension Profile {
       try self.requireWritable(account, session, transaction)
       return receipt
     }
+    area.signals.outbox.raise()
+    return taken
   }
 
   func requireRecordsHere() throws(StoreError) {
@@ -148,6 +150,12 @@ extension Area {
     _ totals: inout OutboxTotals, _ transaction: inout WriteTransaction
   ) throws -> CopyOutcome {
     if try shown(record, transaction)?.payload == payload { return .unchanged }
+    // A copy that is made again from its start finds what waits of the first one, also what is not shown.
+    let waits = try orders(of: record, transaction).contains { order in
+      guard let waiting = try self.entry(order, transaction) else { return false }
+      return waiting.kind == .put && waiting.payload == payload
+    }
+    if waits { return .unchanged }
     let mutation = Mutation.put(record, payload, base: .mustNotExist)
     try Self.validate(mutation, payloadByteCountMax: try payloadByteCountMax(transaction))
     try requireRoom(for: mutation, limits: policy.limits, totals, transaction)

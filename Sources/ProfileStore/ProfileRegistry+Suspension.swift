@@ -31,6 +31,11 @@ extension ProfileRegistry {
     store.refuseVisits(true)
     var areas: [Area] = []
     repeat {
+      // Resumed while this waited: the person is back, and what this has stopped goes on.
+      guard store.refusesVisits else {
+        for area in areas { area.passes.resume() }
+        return
+      }
       // Again each time: an opening that had begun may bring one more.
       areas = Area.all(of: store)
       for area in areas { area.passes.suspend() }
@@ -40,6 +45,10 @@ extension ProfileRegistry {
     } while ContinuousClock.now < deadline
     let isBusy = store.visitCount > 0 || areas.contains { $0.passes.count > 0 }
     try await Self.onSuspensionQueue { [openAreas, areas] in
+      guard store.refusesVisits else {
+        for area in areas { area.passes.resume() }
+        return
+      }
       openAreas.dropAll()
       var failure: (any Error)? = isBusy ? StoreError.stillInUse : nil
       for area in areas where area.passes.count == 0 {

@@ -86,6 +86,9 @@ extension AreasAndRegistry {
       let entries = try bobs.outbox()
       #expect(entries.filter { $0.record == "a" }.map { $0.parked?.reason } == [nil, .adopted])
       #expect(entries.filter { $0.record == "b" }.map(\.base) == [.mustNotExist])
+      // Made again from its start, as after one that was cut off: nothing waits twice.
+      #expect(try await copy().unchanged == 4)
+      #expect(try bobs.outbox() == entries)
       #expect(try bobs.area.violations() == [])
     }
 

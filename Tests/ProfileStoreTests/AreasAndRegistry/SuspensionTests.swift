@@ -164,6 +164,21 @@ extension AreasAndRegistry {
       try await registry.resume()
     }
 
+    @Test("one that still waits is over when the store is resumed")
+    func resumedMeanwhile() async throws {
+      let turn = try #require(try await adas.area.passes.turn(timeout: nil))
+      let suspending = Task { [registry] in try await registry.suspend(patience: .seconds(600)) }
+      try await eventually { registry.isSuspended }
+      try await registry.resume()
+      // The person is back: it closes nothing any more, whatever it waited for.
+      try await suspending.value
+      turn.end()
+      #expect(!registry.isSuspended)
+      #expect(try adas.text("a") == "1")
+      let next = try #require(try await adas.area.passes.turn(timeout: .zero))
+      next.end()
+    }
+
     @Test("waits for a read closure of the app, and says so when it does not return")
     func longRead() async throws {
       let begun = DispatchSemaphore(value: 0)
