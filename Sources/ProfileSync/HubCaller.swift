@@ -95,6 +95,8 @@ struct HubCaller: Sendable {
       response,
       refusal: action == .use
         ? nil : AnswerJudge.problem(of: response).flatMap { HubCode(rawValue: $0.code)?.rawValue })
+    // It is reported, whoever has gone meanwhile.
+    if action == .stopForSecurity { return (response, action) }
     // Whatever it says: it was asked for somebody who may be gone.
     try requireSession()
     return (response, action)

@@ -69,15 +69,8 @@ extension PassRunner {
   func deliverDiscards(_ apply: Apply) async throws {
     for entry in try area.discarding() {
       guard let hub else { throw SyncError.stateLost }
-      let response = try await ask(.record(id: entry.record), .record)
-      let answer = try AnswerBody.read(RecordAnswer.self, from: response)
-      try requireOurs(
-        response, hub: answer.hub, account: answer.account, epoch: answer.epoch)
-      if let record = answer.record, record.id != entry.record {
-        throw SyncError.badAnswer("it has another record")
-      }
       let change =
-        answer.record.map(IncomingChange.init)
+        try await hubRecord(entry.record).map(IncomingChange.init)
         ?? IncomingChange(
           record: entry.record, version: 0, payload: nil, isDeleted: true, isInferred: true)
       let page = ChangePage([change])

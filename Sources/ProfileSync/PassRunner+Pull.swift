@@ -46,7 +46,13 @@ extension PassRunner {
       }
       while running != nil || !line.isEmpty { try await turn(&line, &running) }
     } catch let stopped {
-      try await settle(&line, &running, after: stopped)
+      do {
+        try await settle(&line, &running, after: stopped)
+      } catch {
+        // A security event is never hidden behind another error.
+        if (stopped as? Refused)?.action == .stopForSecurity { throw stopped }
+        throw error
+      }
       throw stopped
     }
     return place.isAtEnd

@@ -74,21 +74,38 @@ extension Profile {
     var (shown, stopped): (SyncWait?, (any Error)?) = (nil, nil)
     while true {
       try Task.checkCancellation()
-      let end: SyncWaiter.End
+      var end: SyncWaiter.End
       switch loop.order {
       case .look:
         seen = try waiter.look()
         end = SyncWaiter.End(.looked(isOurs: waiter.isOurs(seen.session)))
       case .pass:
         (seen, shown) = (try waiter.look(), nil)
-        end = try await keepPass(order, pace, &limits, apply)
+        var (hasAccepted, hasThrown) = (false, false)
+        end = try await keepPass(order, pace, &limits) { batch in
+          do { try await apply(batch) } catch {
+            hasThrown = true
+            throw error
+          }
+          hasAccepted = true
+        }
+        // What the app's closure throws says nothing of this account's session.
+        if hasThrown, case .failed(.lookAgain) = end.event, let error = end.error as? StoreError {
+          end = try again(error, pace)
+        }
+        if case .passed = end.event { hasAccepted = true }
         // From now on the area's own position counts.
-        if case .passed = end.event { order.appPosition = nil }
+        if hasAccepted { order.appPosition = nil }
       case .wait(var wait):
         if shown != wait.reason { board.post(.waiting(wait.reason)) }
         shown = wait.reason
         wait.timeUp = wait.timeUp.map { max(.zero, $0 - since.elapsed()) }
-        end = try await waiter.wait(wait, since: seen, limits)
+        do {
+          end = try await waiter.wait(wait, since: seen, limits)
+        } catch let error as StoreError {
+          if Self.endsLoop(error) { throw error }
+          end = try again(error, pace)
+        }
         if case .woke(.session) = end.event { seen.session = waiter.session.state }
       case .stop: throw stopped ?? SyncError.stateLost
       }
@@ -139,14 +156,20 @@ extension Profile {
       switch error.code {
       case .notSignedIn, .anotherAccountSignedIn, .sessionUnknown:
         return SyncWaiter.End(.failed(.lookAgain), error)
-      case .ownedByAnotherAccount, .notBound, .erased, .suspended: throw error
-      default: return try again(error, pace)
+      default:
+        if Self.endsLoop(error) { throw error }
+        return try again(error, pace)
       }
     } catch let error as CancellationError {
       throw error
     } catch {
       return try again(error, pace)
     }
+  }
+
+  /// What no wait ends.
+  private static func endsLoop(_ error: StoreError) -> Bool {
+    [.ownedByAnotherAccount, .notBound, .erased, .suspended].contains(error.code)
   }
 
   private func again(_ error: any Error, _ pace: SyncPace) throws -> SyncWaiter.End {

@@ -79,6 +79,15 @@ extension ProfileRegistry {
   ///   `hubUnavailable`, `badAnswer`, `refused`, also for a longer name, before anything is sent.
   /// - Cost: two requests.
   public func verify(token: String, clientName: String = "") async throws -> VerifiedAccount {
+    do {
+      return try await verified(token: token, clientName: clientName)
+    } catch let error as SyncError where error.code == .accountMismatch {
+      observer.securityEvent()
+      throw error
+    }
+  }
+
+  private func verified(token: String, clientName: String) async throws -> VerifiedAccount {
     let nameByteCount = clientName.utf8.count
     guard nameByteCount <= WireLimits.clientNameByteCountMax else {
       throw SyncError(

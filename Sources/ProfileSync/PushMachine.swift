@@ -130,8 +130,13 @@ package struct PushMachine: Hashable, Sendable {
       for (item, status) in zip(batch, statuses) where status == .deferred {
         deferred.insert(item.record)
       }
-      if isTryingHeld { hasReleased = true } else { after = batchEnd }
       accepted()
+      if isTryingHeld, statuses == [.deferred] {
+        // Neither taken nor failed on: it is tried again after a pause of its own.
+        order = go(.holding, .hold(batch[0]))
+        break
+      }
+      if isTryingHeld { hasReleased = true } else { after = batchEnd }
       order = go(.settling, .settle)
     case (.sending, .refused(let action)): order = refused(action)
     case (.counting, .counted(let passCount)):

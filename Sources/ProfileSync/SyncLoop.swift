@@ -105,6 +105,8 @@ package struct SyncLoop: Hashable, Sendable {
   private let reports: Bool
   private var standing = Standing()
   private(set) var failureCount = 0
+  /// Long polls in a row that have failed, while passes may succeed: a proxy that cuts them.
+  private var pollFailureCount = 0
   private var deferredCount = 0
 
   /// - Parameters:
@@ -125,6 +127,10 @@ package struct SyncLoop: Hashable, Sendable {
     case (.pass, .passed(let standing)): order = passed(standing, chance)
     case (.pass, .failed(let failure)): order = failed(failure, chance)
     case (.wait(let wait), .failed(let failure)) where wait.poll != nil:
+      if case .later = failure {
+        pollFailureCount += 1
+        failureCount = max(failureCount, pollFailureCount - 1)
+      }
       order = failed(failure, chance)
     case (.wait(let wait), .woke(let wake)): order = woke(wake, wait, chance)
     default: break
@@ -173,7 +179,8 @@ package struct SyncLoop: Hashable, Sendable {
     }
   }
 
-  private func woke(_ wake: Wake, _ wait: Wait, _ chance: Double) -> Action {
+  private mutating func woke(_ wake: Wake, _ wait: Wait, _ chance: Double) -> Action {
+    if wait.poll != nil, wake == .quiet || wake == .hub { pollFailureCount = 0 }
     switch (wake, wait.reason) {
     case (.session(isOurs: false, _), .forSignIn): return order
     case (.session(isOurs: false, _), _): return .wait(Wait(reason: .forSignIn))

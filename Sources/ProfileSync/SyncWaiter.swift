@@ -45,7 +45,10 @@ struct SyncWaiter: Sendable {
     _ wait: SyncLoop.Wait, since seen: Seen, _ limits: HubLimits
   ) async throws -> End {
     try await withThrowingTaskGroup { group in
-      group.addTask { try await sessionChange(since: seen.session) }
+      // A long poll gets itself another token: one that came by it is no reason to begin anew.
+      group.addTask {
+        try await sessionChange(since: seen.session, onlySignIns: wait.poll != nil)
+      }
       if let pause = wait.timeUp {
         group.addTask {
           try await pace.clock.sleep(for: pause)
@@ -74,12 +77,17 @@ struct SyncWaiter: Sendable {
     }
   }
 
-  private func sessionChange(since seen: SessionState) async throws -> End {
+  private func sessionChange(
+    since seen: SessionState, onlySignIns: Bool
+  ) async throws -> End {
     while true {
       let signal = (session as? AppSession)?.changes
       let count = signal?.count ?? 0
       let now = session.state
-      if now != seen {
+      let isOther =
+        onlySignIns
+        ? isOurs(now) != isOurs(seen) || generation(now) != generation(seen) : now != seen
+      if isOther {
         return End(
           .woke(.session(isOurs: isOurs(now), isNewSignIn: generation(now) != generation(seen))))
       }
@@ -137,6 +145,9 @@ struct SyncWaiter: Sendable {
     case .networkTrouble: return failed(.badAnswer, refused)
     case .backOff: return failed(.hubUnavailable, refused)
     case .refreshToken: return failed(.needsAuthentication, refused)
+    case .stop(.accountDisabled): return failed(.accountDisabled, refused)
+    case .stop(.clientBoundElsewhere): return failed(.clientBoundElsewhere, refused)
+    case .stop: return failed(.refused, refused)
     // A pass finds out by itself what that means.
     default: return End(.woke(.hub))
     }

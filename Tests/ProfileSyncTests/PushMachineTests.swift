@@ -165,7 +165,8 @@ private let stands: [PushStand] = [
   PushStand(
     "a held one is out", [.read([]), .read(Array(items[0..<2]))],
     givenUp.merging([
-      .verdicts([.applied]): .settle, .verdicts([.deferred]): .settle,
+      // Neither taken nor failed on: a pause of its own, and no pass at once again.
+      .verdicts([.applied]): .settle, .verdicts([.deferred]): .hold(items[0]),
       failed: .hold(items[0]),
       tooLarge: .sendNothing, bad: .sendNothing,
       proxyTooLarge: .giveUp(.halve(isFromHub: false)),

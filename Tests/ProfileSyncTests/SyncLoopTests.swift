@@ -179,6 +179,22 @@ struct SyncLoopTests {
     #expect(loop.handle(later, chance: 0.5) == pause(.seconds(1)))
   }
 
+  @Test("long polls that are cut, while passes succeed, make the pauses longer, too")
+  func cutPolls() {
+    var loop = SyncLoop(pollInterval: .seconds(60), reports: false)
+    _ = loop.handle(.looked(isOurs: true), chance: 0)
+    for _ in 0..<2 {
+      for bound in [1, 2, 4, 8, 16] {
+        _ = loop.handle(pollingHub, chance: 0)
+        #expect(loop.handle(later, chance: 0.5) == pause(.seconds(bound) * 0.5))
+        #expect(loop.handle(.woke(.timeUp), chance: 0) == .pass)
+      }
+      // One that is answered begins anew.
+      _ = loop.handle(pollingHub, chance: 0)
+      _ = loop.handle(.woke(.hub), chance: 0)
+    }
+  }
+
   @Test("what the hub wants later comes later each time")
   func deferred() {
     var loop = SyncLoop(pollInterval: .seconds(600), reports: false)
