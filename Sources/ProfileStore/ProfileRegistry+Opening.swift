@@ -59,11 +59,13 @@ extension ProfileRegistry {
     let known = try index.place(of: owner)
     // Another process may have erased others that this one only keeps.
     if known.hasIntents { try dropErased() }
-    guard known.area == area.id, area.isInPlace(), let found = try own(area, owner) else {
-      openAreas.drop(owner)
-      return nil
+    do {
+      if known.area == area.id, area.isInPlace(), let found = try own(area, owner) { return found }
+    } catch {
+      // It may just be erased. Asked again on disk, whose error is the one that counts.
     }
-    return found
+    openAreas.drop(owner)
+    return nil
   }
 
   /// Lets go of kept areas that were erased, so that their files can go.

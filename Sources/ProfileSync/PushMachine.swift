@@ -209,7 +209,8 @@ package struct PushMachine: Hashable, Sendable {
     failure = action
     if case .failed = action {
       if isTryingHeld {
-        if holdsInARow >= Self.holdsInARowMax { held = [] }
+        // It is the hub that fails: the others are left for a later pass, after a pause.
+        if holdsInARow >= Self.holdsInARowMax { return giveUp(action) }
         return go(.holding, .hold(batch[0]))
       }
       return isBisecting ? probe(.bisect) : go(.counting, .countFailure(batch[0]))

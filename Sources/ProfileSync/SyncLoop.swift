@@ -108,6 +108,8 @@ package struct SyncLoop: Hashable, Sendable {
   /// Long polls in a row that have failed, while passes may succeed: a proxy that cuts them.
   private var pollFailureCount = 0
   private var deferredCount = 0
+  /// The pause after the last failure: signing out and in does not make it shorter.
+  private var pausing: Wait?
 
   /// - Parameters:
   ///   - pollInterval: between two looks where the hub takes no long poll.
@@ -141,6 +143,7 @@ package struct SyncLoop: Hashable, Sendable {
   private mutating func passed(_ now: Standing, _ chance: Double) -> Action {
     standing = now
     failureCount = 0
+    pausing = nil
     deferredCount = now.hasDeferred ? deferredCount + 1 : 0
     if now.hasMore { return .pass }
     if now.hasDeferred {
@@ -160,6 +163,7 @@ package struct SyncLoop: Hashable, Sendable {
   }
 
   private mutating func failed(_ failure: Failure, _ chance: Double) -> Action {
+    pausing = nil
     switch failure {
     case .lookAgain: return .look
     case .needsToken: return .wait(Wait(reason: .forNewToken))
@@ -175,6 +179,7 @@ package struct SyncLoop: Hashable, Sendable {
         ?? RetryPause.pause(failureCount: failureCount, chance: chance)
       var wait = Wait(reason: .toTryAgain(after: pause))
       wait.timeUp = pause
+      pausing = wait
       return .wait(wait)
     }
   }
@@ -184,6 +189,7 @@ package struct SyncLoop: Hashable, Sendable {
     switch (wake, wait.reason) {
     case (.session(isOurs: false, _), .forSignIn): return order
     case (.session(isOurs: false, _), _): return .wait(Wait(reason: .forSignIn))
+    case (.session, .forSignIn): return pausing.map { .wait($0) } ?? .pass
     // A new sign-in or token is not a reason to be faster than the hub has asked for.
     case (.session, .toTryAgain): return order
     case (.session(_, isNewSignIn: false), .forChanges): return idle(after: .zero)

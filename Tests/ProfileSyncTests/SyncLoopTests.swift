@@ -195,6 +195,19 @@ struct SyncLoopTests {
     }
   }
 
+  @Test("signing out and in does not make a pause shorter that the hub has asked for")
+  func pauseStays() {
+    var loop = SyncLoop(pollInterval: .seconds(60), reports: false)
+    for event in begun + [asked] { _ = loop.handle(event, chance: 0.5) }
+    let pause = loop.order
+    #expect(loop.handle(nobody, chance: 0.5) == signedOut)
+    #expect(loop.handle(ours, chance: 0.5) == pause)
+    #expect(loop.handle(.woke(.timeUp), chance: 0.5) == .pass)
+    _ = loop.handle(quietHub, chance: 0.5)
+    #expect(loop.handle(nobody, chance: 0.5) == signedOut)
+    #expect(loop.handle(ours, chance: 0.5) == .pass)
+  }
+
   @Test("what the hub wants later comes later each time")
   func deferred() {
     var loop = SyncLoop(pollInterval: .seconds(600), reports: false)
