@@ -74,6 +74,15 @@ actor EventStreamClient {
     return try await blocking { try box.reader.next() }
   }
 
+  /// The next event; a comment that came before it says only that the hub is there, and comes whenever the
+  /// machine is so busy that the stream was silent for long.
+  func nextEvent() async throws -> String? {
+    while true {
+      let next = try await next()
+      if next?.hasPrefix(":") != true { return next }
+    }
+  }
+
   /// SAFETY: one call at a time uses it, and waits for the thread that does.
   private struct Box: @unchecked Sendable {
     let reader: EventReader

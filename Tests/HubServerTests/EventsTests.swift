@@ -42,9 +42,9 @@ struct EventsTests {
       ] {
         #expect(head.contains("\r\n\(field)"), "\(field)")
       }
-      #expect(try await stream.next() == hello(hub, epoch, 2))
+      #expect(try await stream.nextEvent() == hello(hub, epoch, 2))
       _ = try await alice.push([.put("r3")], epoch: epoch)
-      #expect(try await stream.next() == change(3))
+      #expect(try await stream.nextEvent() == change(3))
       // Nothing is said of somebody else's, nor of a push that stored nothing.
       let bob = try TestClient(hub, "bob")
       let other = try await bob.session().epoch
@@ -52,7 +52,7 @@ struct EventsTests {
       _ = try await bob.push([.put("r")], epoch: other)
       _ = try await alice.push([], epoch: epoch)
       _ = try await alice.push([.put("r4"), .put("r5")], epoch: epoch)
-      #expect(try await stream.next() == change(5))
+      #expect(try await stream.nextEvent() == change(5))
     }
   }
 
@@ -77,10 +77,10 @@ struct EventsTests {
     try await prepared { (hub, alice, epoch) async throws in
       func end(_ change: () async throws -> Void) async throws -> String? {
         let stream = try await EventStreamClient(alice)
-        #expect(try await stream.next()?.hasPrefix("event: hello") ?? false)
+        #expect(try await stream.nextEvent()?.hasPrefix("event: hello") ?? false)
         try await change()
-        let last = try await stream.next()
-        #expect(try await stream.next() == nil, "nothing follows a bye")
+        let last = try await stream.nextEvent()
+        #expect(try await stream.nextEvent() == nil, "nothing follows a bye")
         try await hub.untilWaiting(0)
         return last
       }
@@ -110,9 +110,9 @@ struct EventsTests {
       let epoch = try await alice.session().epoch
       let short = try hub.token(for: alice.account, lifetimeSeconds: 2)
       let stream = try await EventStreamClient(alice, token: short)
-      #expect(try await stream.next() == hello(hub, epoch, 0))
-      #expect(try await stream.next() == bye("token_expired"))
-      #expect(try await stream.next() == nil)
+      #expect(try await stream.nextEvent() == hello(hub, epoch, 0))
+      #expect(try await stream.nextEvent() == bye("token_expired"))
+      #expect(try await stream.nextEvent() == nil)
     }
   }
 
@@ -126,9 +126,9 @@ struct EventsTests {
     try await hub.untilWaiting(20)
     try await hub.stop()
     for stream in streams {
-      #expect(try await stream.next()?.hasPrefix("event: hello") ?? false)
-      #expect(try await stream.next() == bye("shutting_down"))
-      #expect(try await stream.next() == nil)
+      #expect(try await stream.nextEvent()?.hasPrefix("event: hello") ?? false)
+      #expect(try await stream.nextEvent() == bye("shutting_down"))
+      #expect(try await stream.nextEvent() == nil)
     }
   }
 
