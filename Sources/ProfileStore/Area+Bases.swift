@@ -58,28 +58,17 @@ extension Area {
     }
   }
 
-  /// What a mutation is based on once the person has decided to send it: the one before it, else
-  /// what the hub has now; nil: as before.
+  /// What a decision is based on: the mutation before it, else the version that whoever decided has
+  /// seen, and no newer one: what was not seen is a conflict again, and not overwritten.
+  /// - Returns: nil: as before.
   func decidedBase<T: Transaction & ~Copyable>(
-    of entry: OutboxEntry, _ transaction: borrowing T
+    of entry: OutboxEntry, seen: HubVersion?, _ transaction: borrowing T
   ) throws -> Mutation.Base? {
     let earlier = try orders(of: entry.record, transaction).last { $0 < entry.order }
     if let earlier, let before = try self.entry(earlier, transaction) {
       return .mutation(before.mutation)
     }
-    var newest = entry.parked?.current.map { (version: $0.version, isDeleted: $0.isDeleted) }
-    if let known = try transaction.value(of: entry.record, in: tables.known)?.applied,
-      let epoch = try tables.cursor(.highWater, transaction)?.epoch,
-      let version = try comparison(in: epoch, lineage: tables.lineage(transaction), transaction)
-        .version(known),
-      version > newest?.version ?? 0
-    {
-      newest = (version, known.isDeleted)
-    }
-    // 0: the hub said it in an epoch that was left since.
-    if let newest, newest.version > 0 {
-      return newest.isDeleted ? .mustNotExist : .version(newest.version)
-    }
+    if let seen, seen.version > 0 { return seen.base }
     switch entry.parked?.reason {
     case .conflict, .adopted: return .mustNotExist
     default: return nil

@@ -138,4 +138,8 @@ extension Area {
 extension StoreError {
   static let notParked = StoreError(
     .notParked, "the mutation is not parked: it is sent by itself")
+  static let decidedOnAnotherVersion = StoreError(
+    .decidedOnAnotherVersion,
+    "the hub's version of the record is another one than the decision was made on: read parked() "
+      + "again, show it, and ask again")
 }

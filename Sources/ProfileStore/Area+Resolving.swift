@@ -53,24 +53,28 @@ extension Area {
           try writer.end(&transaction)
         }
       }
-      let base = try seenBase(of: now, seen, transaction)
+      let base = try decidedBase(of: now, seen: seen, transaction)
       try resolve(entry.mutation, resolution, base: base, policy: policy, &transaction)
       return true
     }
   }
 
-  /// What a decision is based on: the mutation before it, else the version that whoever decided has seen,
-  /// and no newer one: what was not seen is a conflict again, and not overwritten.
-  private func seenBase<T: Transaction & ~Copyable>(
-    of entry: OutboxEntry, _ seen: HubVersion?, _ transaction: borrowing T
-  ) throws -> Mutation.Base {
-    if let earlier = try orders(of: entry.record, transaction).last(where: { $0 < entry.order }),
-      let before = try self.entry(earlier, transaction)
-    {
-      return .mutation(before.mutation)
-    }
-    guard let seen, !seen.isDeleted, seen.version > 0 else { return .mustNotExist }
-    return .version(seen.version)
+  /// A parked mutation with the record at the hub as this area knows it now: as the verdict named it, or
+  /// newer where one has come since. What the person is shown, and decides about.
+  func brought<T: Transaction & ~Copyable>(
+    upToDate entry: OutboxEntry, _ transaction: borrowing T
+  ) throws -> OutboxEntry {
+    guard entry.parked != nil,
+      let newest = try transaction.value(of: entry.record, in: tables.known)?.newest,
+      let version = try HubVersions(self, transaction).version(newest),
+      version > entry.parked?.current?.version ?? 0
+    else { return entry }
+    let payload = newest.isDeleted ? nil : try hubPayload(of: entry.record, transaction)
+    var entry = entry
+    entry.parked?.current = HubVersion(
+      version: version, isDeleted: newest.isDeleted, payload: payload,
+      isPayloadOmitted: payload == nil && !newest.isDeleted)
+    return entry
   }
 
   /// Whether a pull has brought a newer version of a record than this one of the area's epoch.

@@ -8,9 +8,10 @@ public struct HubVersion: Sendable, Hashable {
   public var version: UInt64
   /// A tombstone.
   public var isDeleted: Bool
-  /// The payload; nil for a tombstone, or when the answer had no room for it.
+  /// The payload; nil for a tombstone, or when it is not here.
   public var payload: Data?
-  /// The answer had no room for the payload.
+  /// The payload is not here: the answer had no room for it, or a pull has handed it to the app's own
+  /// store.
   public var isPayloadOmitted: Bool
 
   package init(version: UInt64, isDeleted: Bool, payload: Data?, isPayloadOmitted: Bool) {
@@ -19,6 +20,9 @@ public struct HubVersion: Sendable, Hashable {
     self.payload = payload
     self.isPayloadOmitted = isPayloadOmitted
   }
+
+  /// What an edit is based on that was made in the sight of this version.
+  public var base: Mutation.Base { isDeleted || version == 0 ? .mustNotExist : .version(version) }
 }
 
 /// Why a mutation is parked: kept in its place, visible, not sent by itself.
@@ -42,7 +46,8 @@ public struct Parked: Sendable, Hashable {
   public var reason: Reason
   /// The hub's code, where it gave one.
   public var code: String?
-  /// The record at the hub at that moment; nil where it had none.
+  /// The record at the hub as this device knows it: as the hub named it when it refused the mutation,
+  /// or newer where one has come since; nil where none is known.
   public var current: HubVersion?
 
   package init(reason: Reason, code: String? = nil, current: HubVersion? = nil) {

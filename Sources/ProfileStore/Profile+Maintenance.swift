@@ -6,9 +6,9 @@ import LMDB
 public enum Resolution: Sendable, Hashable {
   /// Give the local edit up; the device shows the hub's version.
   case keepHub
-  /// Send the local edit again, based on what the hub has now.
+  /// Send the local edit again, based on the hub's version that was seen.
   case keepLocal
-  /// Send this payload instead, based on what the hub has now.
+  /// Send this payload instead, based on the hub's version that was seen.
   case merged(Data)
 }
 
@@ -44,14 +44,27 @@ extension Profile {
   }
 
   /// Decides a conflict: keep the hub's, keep the local edit, or merge.
-  /// - Throws: as ``retry(_:account:base:)``; `payloadTooLarge` for a merged payload.
+  ///
+  /// What is sent is based on the version that the decision was made on, so that nothing is overwritten
+  /// or given up unseen: where this device knows another one by now the decision is refused, and where
+  /// only the hub does, the mutation is parked again.
+  /// - Parameters:
+  ///   - seen: the hub's version that the person was shown, `entry.parked?.current?.version` of
+  ///     ``parked()``; nil: that the hub has no such record.
+  /// - Throws: `decidedOnAnotherVersion`: show ``parked()`` again, and ask again; as
+  ///   ``retry(_:account:base:)``; `payloadTooLarge` for a merged payload.
   public func resolve(
-    _ mutation: UUID, account: VerifiedAccount, _ resolution: Resolution
+    _ mutation: UUID, seen: UInt64?, account: VerifiedAccount, _ resolution: Resolution
   ) async throws {
     let purpose: WritePurpose =
       if case .keepHub = resolution { .draining } else { .storing }
     try await maintain(account, for: purpose) { area, policy, transaction in
-      let base = try area.decidedBase(of: area.parkedEntry(mutation, transaction), transaction)
+      let entry = try area.brought(
+        upToDate: area.parkedEntry(mutation, transaction), transaction)
+      let current = entry.parked?.current
+      // 0: its epoch was left, so that it compares no more.
+      guard current?.version ?? 0 == seen ?? 0 else { throw StoreError.decidedOnAnotherVersion }
+      let base = try area.decidedBase(of: entry, seen: current, transaction)
       try area.resolve(mutation, resolution, base: base, policy: policy, &transaction)
     }
   }

@@ -85,7 +85,8 @@ extension Profile {
     try outbox(limit: limit) { _ in true }
   }
 
-  /// The parked mutations, in order, each with its reason.
+  /// The parked mutations, in order, each with its reason and with the record at the hub as this device
+  /// knows it now, for a person to decide by ``resolve(_:seen:account:_:)``.
   public func parked() throws -> [OutboxEntry] {
     try outbox(limit: .max) { $0.parked != nil }
   }
@@ -100,7 +101,7 @@ extension Profile {
         var entry = try OutboxEntry(order: UInt64Codec.decode(key), bytes: bytes)
         entry.held = trouble.held(entry.mutation)
         entry.firstSent = try area.firstSent(entry.order, transaction)
-        if isWanted(entry) { entries.append(entry) }
+        if isWanted(entry) { entries.append(try area.brought(upToDate: entry, transaction)) }
         return .next
       }
     }

@@ -55,6 +55,8 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
     public static let mutationReused = Code("mutationReused")
     /// No such mutation is waiting.
     public static let unknownMutation = Code("unknownMutation")
+    /// The hub's version is another one than the person has decided on: show it, and ask again.
+    public static let decidedOnAnotherVersion = Code("decidedOnAnotherVersion")
     /// The mutation is not parked.
     public static let notParked = Code("notParked")
     /// No such area.

@@ -14,7 +14,7 @@ extension Profile {
   ///     to take up a new epoch.
   ///   - waiting: how long to wait for a running pass of the area.
   ///   - resolve: decides conflicts within the pass; without one they are parked, for
-  ///     `Profile.resolve(_:account:_:)`.
+  ///     `Profile.resolve(_:seen:account:_:)`.
   ///   - progress: told as it goes on.
   /// - Returns: what the pass did. With ``SyncReport/continuation`` the replay has more.
   /// - Throws: ``SyncError``; `StoreError` (`ownedByAnotherAccount`, `notBound`, `notSignedIn`,

@@ -117,8 +117,10 @@ struct ErasingTests {
       #expect(parked.allSatisfy { $0.parked?.reason == .conflict })
       #expect(parked.allSatisfy { $0.payload == Data("guest's".utf8) })
       // Each is decided for itself.
-      try await alice.profile.resolve(parked[0].mutation, account: alice.account, .keepLocal)
-      try await alice.profile.resolve(parked[1].mutation, account: alice.account, .keepHub)
+      for (entry, resolution) in zip(parked, [Resolution.keepLocal, .keepHub]) {
+        try await alice.profile.resolve(
+          entry.mutation, seen: entry.parked?.current?.version, account: alice.account, resolution)
+      }
       try await alice.sync()
       #expect(try await hub.texts(of: "alice")["r0002"] == "guest's")
       #expect(try await hub.texts(of: "alice")["r0003"] == "hub's")

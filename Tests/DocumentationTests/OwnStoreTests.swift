@@ -268,7 +268,8 @@ struct OwnStoreTests {
       let parked = try #require(try app.profile.parked().first)
       #expect(parked.parked?.reason == .conflict)
       let alice = try #require(app.account)
-      try await app.profile.resolve(parked.mutation, account: alice, resolution)
+      try await app.profile.resolve(
+        parked.mutation, seen: parked.parked?.current?.version, account: alice, resolution)
       try await app.synchronize()
       try await other.synchronize()
       let expected =

@@ -271,7 +271,7 @@ struct IdentityTests {
         == .ownedByAnotherAccount)
     try await profile.retry(mutations[0].id, account: ada)
     try await profile.discard(mutations[1].id, account: ada)
-    try await profile.resolve(mutations[2].id, account: ada, .keepLocal)
+    try await profile.resolve(mutations[2].id, seen: nil, account: ada, .keepLocal)
     try await profile.strikeOff(mutations.map(\.id), account: ada)
     let guest = try #require(try registry.index.unowned())
     _ = try await registry.adopt(guest, by: ada.remembered)

@@ -174,6 +174,47 @@ struct ResolveTests {
     }
   }
 
+  @Test(
+    "a person who decides later than the hub moves on overwrites nothing unseen",
+    arguments: [ProfileRegistry.RecordKeeping.area, .app], [true, false])
+  func late(keeping: ProfileRegistry.RecordKeeping, hasPulled: Bool) async throws {
+    try await TestHub.run { hub in
+      let person = try await Self.inConflict(hub, keeping: keeping)
+      try await person.pass()
+      let seen = try #require(try person.profile.parked().first)
+      #expect(seen.parked?.current?.version == 3)
+      let other = try await Device(hub).signIn()
+      try await other.pass()
+      try await other.send(["a"], "newer")
+      func decide(_ entry: OutboxEntry) async throws {
+        try await person.profile.resolve(
+          entry.mutation, seen: entry.parked?.current?.version, account: person.account,
+          .keepLocal)
+      }
+      if hasPulled {
+        try await person.pass()
+        await expect(.decidedOnAnotherVersion) { try await decide(seen) }
+      } else {
+        // Only the hub knows: there it conflicts again.
+        try await decide(seen)
+        try await person.pass()
+      }
+      #expect(try await atHub(hub)["a"] == "newer")
+      let shown = try #require(try person.profile.parked().first)
+      #expect(shown.parked?.current?.version == 4)
+      // An app with a store of its own was handed that version.
+      if keeping == .area || !hasPulled {
+        #expect(shown.parked?.current?.payload == Data("newer".utf8))
+      } else {
+        #expect(shown.parked?.current?.isPayloadOmitted == true)
+      }
+      try await decide(shown)
+      try await person.pass()
+      #expect(try await atHub(hub)["a"] == "local")
+      #expect(try person.profile.pendingSummary().isEmpty)
+    }
+  }
+
   @Test("others who write faster than it decides do not keep the pass for ever")
   func bounded() async throws {
     try await TestHub.run { hub in
@@ -238,7 +279,8 @@ struct ResolveTests {
         try await person.write(["new"], "new")
         // The app may decide by itself meanwhile: then its decision counts.
         try await person.profile.resolve(
-          conflict.mutation, account: person.account, .merged(Data("by hand".utf8)))
+          conflict.mutation, seen: conflict.hub?.version, account: person.account,
+          .merged(Data("by hand".utf8)))
         return .keepHub
       }
       try await person.profile.synchronize(account: person.account)

@@ -110,6 +110,7 @@ final class NotesModel {
   /// Carries a decision out; the next pass sends it.
   func resolve(_ entry: OutboxEntry, _ resolution: Resolution) async throws {
     guard let account else { return }
-    try await profile.resolve(entry.mutation, account: account, resolution)
+    try await profile.resolve(
+      entry.mutation, seen: entry.parked?.current?.version, account: account, resolution)
   }
 }

@@ -38,7 +38,8 @@ func parked(profile: Profile, account: VerifiedAccount) async throws {
     let mine = entry.payload
     let resolution: Resolution =
       if let mine, let theirs { .merged(merge(mine, theirs)) } else { .keepHub }
-    try await profile.resolve(entry.mutation, account: account, resolution)
+    try await profile.resolve(
+      entry.mutation, seen: entry.parked?.current?.version, account: account, resolution)
   }
 }
 
@@ -49,6 +50,6 @@ func replacing(
 ) async throws {
   try await profile.enqueue(
     .put(
-      entry.record, Data(text.utf8), base: entry.parked?.current.map { .version($0.version) },
+      entry.record, Data(text.utf8), base: entry.parked?.current?.base ?? .mustNotExist,
       replacing: entry.mutation), account: account)
 }

@@ -146,7 +146,7 @@ extension AreasAndRegistry {
       #expect(try adas.sendable().map(\.order) == [entries[0].order, entries[3].order])
       #expect(try adas.text("a") == "ada")
       // The person keeps the adopted one: it follows the account's own.
-      try await adas.resolve(entries[1].mutation, account: ada, .keepLocal)
+      try await adas.decide(entries[1].mutation, account: ada, .keepLocal)
       #expect(try adas.outbox()[1].base == .mutation(entries[0].mutation))
       #expect(try adas.sendable().count == 4)
       // What goes up last is what is shown.
@@ -167,7 +167,7 @@ extension AreasAndRegistry {
       #expect(try adas.text("a") == "hub, newer")
       try await adas.park(mutation.mutation, Parked(reason: .conflict))
       #expect(try adas.text("a") == "hub, newer")
-      try await adas.resolve(mutation.mutation, account: ada, .keepLocal)
+      try await adas.decide(mutation.mutation, account: ada, .keepLocal)
       #expect(try adas.text("a") == "guest a")
       #expect(try adas.outbox().first?.base == .version(6))
     }

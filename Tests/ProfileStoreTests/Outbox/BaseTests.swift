@@ -133,7 +133,7 @@ extension Outbox {
       let first = try await put("a", base: .version(7))
       _ = try await put("a", base: .version(7))
       try await profile.park(first, Parked(reason: .conflict, current: current))
-      try await profile.resolve(first, account: ada, .keepLocal)
+      try await profile.decide(first, account: ada, .keepLocal)
       let entries = try profile.waiting()
       #expect(entries[0].mutation != first)
       #expect(entries[0].base == (version == 0 ? .mustNotExist : .version(version)))
@@ -146,7 +146,7 @@ extension Outbox {
       let current = HubVersion(
         version: 9, isDeleted: false, payload: Data("hub".utf8), isPayloadOmitted: false)
       try await profile.park(first, Parked(reason: .conflict, current: current))
-      try await profile.resolve(first, account: ada, .merged(Data("merged".utf8)))
+      try await profile.decide(first, account: ada, .merged(Data("merged".utf8)))
       let entry = try #require(try profile.waiting().first)
       #expect(entry.mutation != first)
       #expect(entry.payload == Data("merged".utf8))
@@ -161,7 +161,7 @@ extension Outbox {
       try await profile.park(first, Parked(reason: .conflict))
       let before = try profile.dump()
       let thrown = await code {
-        try await profile.resolve(
+        try await profile.decide(
           first, account: ada, .merged(Data(count: StoreLimits.payloadByteCountDefault + 1)))
       }
       #expect(thrown == .payloadTooLarge)
@@ -172,7 +172,7 @@ extension Outbox {
     func mergedDelete() async throws {
       let id = try await profile.enqueue(.delete("a", base: .version(7)), account: ada).mutation
       try await profile.park(id, Parked(reason: .conflict))
-      try await profile.resolve(id, account: ada, .merged(Data("merged".utf8)))
+      try await profile.decide(id, account: ada, .merged(Data("merged".utf8)))
       #expect(try profile.waiting().map(\.kind) == [.put])
       #expect(try profile.text("a") == "merged")
     }
@@ -182,7 +182,7 @@ extension Outbox {
       let first = try await put("a", base: .version(7))
       _ = try await put("a", base: .version(7))
       try await profile.park(first, Parked(reason: .conflict))
-      try await profile.resolve(first, account: ada, .keepHub)
+      try await profile.decide(first, account: ada, .keepHub)
       #expect(try bases() == [.version(7)])
     }
 
@@ -192,21 +192,74 @@ extension Outbox {
       let second = try await put("b")
       try await profile.park(first)
       try await profile.park(second)
-      try await profile.resolve(first, account: ada, .keepLocal)
-      try await profile.resolve(second, account: ada, .keepLocal)
+      try await profile.decide(first, account: ada, .keepLocal)
+      try await profile.decide(second, account: ada, .keepLocal)
       #expect(try bases() == [.version(7), nil])
     }
 
-    @Test("what the hub has now is what a pull brought since, where that is newer")
-    func newerThanTheRefusal() async throws {
+    @Test(
+      "a decision on a version that is no longer the hub's is refused, whatever it is",
+      arguments: [Resolution.keepHub, .keepLocal, .merged(Data("both".utf8))])
+    func decidedUnseen(_ resolution: Resolution) async throws {
       let first = try await put("a", base: .version(7))
       let current = HubVersion(
-        version: 9, isDeleted: false, payload: Data(), isPayloadOmitted: false)
+        version: 9, isDeleted: false, payload: Data("hub".utf8), isPayloadOmitted: false)
       try await profile.park(first, Parked(reason: .conflict, current: current))
-      try await profile.settle(UUID(), .acknowledged(version: 1))
+      #expect(try profile.parked().first?.parked?.current == current)
       try await profile.pull("a", version: 15, "newer")
-      try await profile.resolve(first, account: ada, .keepLocal)
-      #expect(try bases() == [.version(15)])
+      let before = try profile.dump()
+      for seen in [nil, 0, 9, 16] as [UInt64?] {
+        #expect(
+          await code {
+            try await profile.resolve(first, seen: seen, account: ada, resolution)
+          } == .decidedOnAnotherVersion)
+      }
+      #expect(try profile.dump() == before)
+      // The person is shown what the hub has now, and decides on that.
+      let shown = try #require(try profile.parked().first?.parked?.current)
+      #expect(shown.version == 15 && shown.payload == Data("newer".utf8))
+      #expect(try profile.outbox().first?.parked?.current == shown)
+      try await profile.resolve(first, seen: 15, account: ada, resolution)
+      #expect(try bases() == (resolution == .keepHub ? [] : [.version(15)]))
+      #expect(try profile.text("a") == ["newer", "p", "both"][resolution.index])
+    }
+
+    @Test("a record that was deleted since is shown so, and is no base")
+    func deletedSince() async throws {
+      let first = try await put("a", base: .version(7))
+      let current = HubVersion(
+        version: 9, isDeleted: false, payload: Data("hub".utf8), isPayloadOmitted: false)
+      try await profile.park(first, Parked(reason: .conflict, current: current))
+      try await profile.pull("a", version: 15, nil)
+      let shown = try #require(try profile.parked().first?.parked?.current)
+      #expect(
+        shown == HubVersion(version: 15, isDeleted: true, payload: nil, isPayloadOmitted: false))
+      try await profile.resolve(first, seen: 15, account: ada, .keepLocal)
+      #expect(try bases() == [.mustNotExist])
+    }
+
+    @Test("what an edit in sight of a version is based on: that one, or that there is none")
+    func baseOfAVersion() {
+      let expected: [(version: UInt64, isDeleted: Bool, base: Mutation.Base)] = [
+        (9, false, .version(9)), (9, true, .mustNotExist), (0, false, .mustNotExist),
+        (0, true, .mustNotExist),
+      ]
+      for (version, isDeleted, base) in expected {
+        let current = HubVersion(
+          version: version, isDeleted: isDeleted, payload: nil, isPayloadOmitted: false)
+        #expect(current.base == base)
+      }
+    }
+  }
+}
+
+extension Resolution {
+  /// Its place among `keepHub`, `keepLocal` and `merged`.
+  fileprivate var index: Int {
+    switch self {
+    case .keepHub: 0
+    case .keepLocal: 1
+    case .merged: 2
     }
   }
 }

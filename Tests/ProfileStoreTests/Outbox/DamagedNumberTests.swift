@@ -41,7 +41,7 @@ extension Outbox {
       let before = try profile.dump()
       #expect(
         await code {
-          try await profile.resolve(mutation, account: ada, .merged(Data()))
+          try await profile.decide(mutation, account: ada, .merged(Data()))
         } == .damaged)
       #expect(await code { try await profile.retry(mutation, account: ada) } == .damaged)
       #expect(await code { try await profile.acknowledge(mutation, version: 1) } == .damaged)

@@ -43,7 +43,7 @@ extension Outbox {
       let mutation = try await conflict(version: 120)
       try await profile.takeUp(epoch, forkedAt: 100, of: ada)
       try await pullInNewEpoch(version: 105, "now")
-      try await profile.resolve(mutation, account: ada, .keepHub)
+      try await profile.decide(mutation, account: ada, .keepHub)
       #expect(try profile.text("a") == "now")
       #expect(try profile.record("a")?.version == 105)
     }
@@ -52,13 +52,17 @@ extension Outbox {
     func decidedBase() async throws {
       var mutation = try await conflict(version: 120)
       try await profile.takeUp(epoch, forkedAt: 100, of: ada)
-      try await profile.resolve(mutation, account: ada, .keepLocal)
+      #expect(
+        await code {
+          try await profile.resolve(mutation, seen: 120, account: ada, .keepLocal)
+        } == .decidedOnAnotherVersion)
+      try await profile.decide(mutation, account: ada, .keepLocal)
       #expect(try profile.waiting().map(\.base) == [.mustNotExist])
       mutation = try #require(try profile.waiting().first).mutation
       try await profile.settle(
         mutation, .parked(Parked(reason: .rejected)), epoch: epoch, highWater: 105)
       try await pullInNewEpoch(version: 105, "now")
-      try await profile.resolve(mutation, account: ada, .keepLocal)
+      try await profile.decide(mutation, account: ada, .keepLocal)
       #expect(try profile.waiting().map(\.base) == [.version(105)])
     }
 
@@ -94,7 +98,7 @@ extension Outbox {
       let mutation = try await conflict(version: 99)
       try await profile.takeUp(epoch, forkedAt: 100, of: ada)
       #expect(try profile.parked().first?.parked?.current?.version == 99)
-      try await profile.resolve(mutation, account: ada, .keepHub)
+      try await profile.decide(mutation, account: ada, .keepHub)
       #expect(try profile.record("a")?.version == 99)
     }
   }

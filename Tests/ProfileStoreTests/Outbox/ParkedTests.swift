@@ -98,7 +98,7 @@ extension Outbox {
         let expected: StoreError.Code = id == waiting ? .notParked : .unknownMutation
         #expect(await code { try await profile.retry(id, account: ada) } == expected)
         #expect(await code { try await profile.discard(id, account: ada) } == expected)
-        #expect(await code { try await profile.resolve(id, account: ada, .keepLocal) } == expected)
+        #expect(await code { try await profile.decide(id, account: ada, .keepLocal) } == expected)
         #expect(
           await code {
             try await profile.enqueue(.put("a", Data(), replacing: id), account: ada)
@@ -252,7 +252,7 @@ extension Outbox {
       ).map(\.mutation)
       for id in ids { try await profile.park(id, Parked(reason: .conflict)) }
       try await profile.retry(ids[0], account: ada)
-      try await profile.resolve(ids[1], account: ada, .merged(Data(count: 1_000)))
+      try await profile.resolve(ids[1], seen: nil, account: ada, .merged(Data(count: 1_000)))
       try await profile.enqueue(.put("c", Data(count: 1_000), replacing: ids[2]), account: ada)
       let guest = try await store.guest(in: profile.registry, puts: ["d", "e"])
       try await guest.bindAccount(ada, adoptingUnownedData: true)

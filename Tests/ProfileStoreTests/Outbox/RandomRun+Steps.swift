@@ -113,12 +113,12 @@ extension RandomRun {
       model.outbox[index].isParked = false
     case 1:
       let payload = payload()
-      try await profile.resolve(entry.mutation, account: ada, .merged(Data(payload.utf8)))
+      try await profile.decide(entry.mutation, account: ada, .merged(Data(payload.utf8)))
       model.outbox[index].payload = payload
       model.outbox[index].isParked = false
       model.outbox[index].mutation = try profile.outbox()[index].mutation
     case 2:
-      try await profile.resolve(entry.mutation, account: ada, .keepLocal)
+      try await profile.decide(entry.mutation, account: ada, .keepLocal)
       model.outbox[index].isParked = false
       model.outbox[index].mutation = try profile.outbox()[index].mutation
     default: try await discard(entry.mutation)

@@ -291,6 +291,12 @@ func bytes(under path: String) throws -> Data {
 }
 
 extension Profile {
+  /// Decides as a person does who has just looked at ``parked()``.
+  func decide(_ mutation: UUID, account: VerifiedAccount, _ resolution: Resolution) async throws {
+    let seen = try parked().first { $0.mutation == mutation }?.parked?.current?.version
+    try await resolve(mutation, seen: seen, account: account, resolution)
+  }
+
   /// Another handle to an open area, with the session of another registry.
   static func handle(to area: Area, of registry: ProfileRegistry) -> Profile {
     Profile(area: area, registry: registry, session: nil)
