@@ -10,6 +10,28 @@ package enum Settlement: Sendable, Hashable {
   case parked(Parked)
 }
 
+/// Batches to look up in the transaction that remembers their first transmission.
+package struct NextBatches: Sendable, Hashable {
+  /// Only what lies behind it.
+  package var after: UInt64
+  /// The place of the newest mutation that is to be sent.
+  package var through: UInt64
+  package var countMax: Int
+  package var byteCountMax: Int
+  /// How many batches, one behind the other.
+  package var count: Int
+
+  package init(
+    after: UInt64, through: UInt64, countMax: Int, byteCountMax: Int, count: Int
+  ) {
+    self.after = after
+    self.through = through
+    self.countMax = countMax
+    self.byteCountMax = byteCountMax
+    self.count = count
+  }
+}
+
 extension Area {
   /// The next mutations to send, in order: not the parked and held ones, nor later ones of their
   /// records.
@@ -59,21 +81,48 @@ extension Area {
     return false
   }
 
-  /// Remembers, before the first transmission, the high water known at it.
-  package func markFirstSent(_ orders: [UInt64], highWater: UInt64) async throws {
+  /// Remembers, before the first transmission, the high water known at it: of some mutations and of what
+  /// is to be sent behind them, in one transaction.
+  /// - Returns: the batches behind them, as ``settle(_:epoch:highWater:policy:markingNext:)`` does.
+  @discardableResult
+  package func markFirstSent(
+    _ orders: [UInt64], highWater: UInt64, andNext next: NextBatches? = nil
+  ) async throws -> [[OutboxEntry]] {
     try await write(for: .draining) { [self] transaction in
-      try markFirstSent(orders, highWater: highWater, &transaction)
+      for order in orders {
+        guard try transaction.contains(order, in: tables.outbox) else { continue }
+        try markFirstSent(order, highWater: highWater, &transaction)
+      }
+      return try next.map { try markFirstSent($0, highWater: highWater, &transaction) } ?? []
     }
   }
 
   private func markFirstSent(
-    _ orders: [UInt64], highWater: UInt64, _ transaction: inout WriteTransaction
-  ) throws {
-    for order in orders {
-      guard try transaction.contains(order, in: tables.outbox) else { continue }
-      _ = try transaction.putIfAbsent(highWater, for: order, in: tables.sent)
+    _ next: NextBatches, highWater: UInt64, _ transaction: inout WriteTransaction
+  ) throws -> [[OutboxEntry]] {
+    var batches: [[OutboxEntry]] = []
+    var after = next.after
+    while batches.count < next.count {
+      var batch = try batch(
+        after: after, countMax: next.countMax, byteCountMax: next.byteCountMax, transaction)
+      if let end = batch.firstIndex(where: { $0.order > next.through }) {
+        batch.removeSubrange(end...)
+      }
+      guard let last = batch.last else { break }
+      for index in batch.indices where batch[index].firstSent == nil {
+        try markFirstSent(batch[index].order, highWater: highWater, &transaction)
+        batch[index].firstSent = highWater
+      }
+      batches.append(batch)
+      after = last.order
     }
+    return batches
   }
+
+  /// What was remembered once stays.
+  private func markFirstSent(
+    _ order: UInt64, highWater: UInt64, _ transaction: inout WriteTransaction
+  ) throws { _ = try transaction.putIfAbsent(highWater, for: order, in: tables.sent) }
 
   /// Settles mutations as the hub answered, all in one transaction.
   ///
@@ -82,14 +131,17 @@ extension Area {
   /// - Parameters:
   ///   - settlements: each with its mutation's order; one that is gone meanwhile is passed over.
   ///   - highWater: the answer's, in `epoch`.
-  ///   - next: orders of mutations that are to be sent next, whose first transmission is remembered in
-  ///     the same commit.
+  ///   - next: what is to be sent next: looked up, and its first transmission remembered, in the same
+  ///     commit.
+  /// - Returns: those batches, as they are to be sent; none behind the last, and none at all where there
+  ///   is too little room to do everything at once.
+  @discardableResult
   package func settle(
     _ settlements: [(order: UInt64, mutation: UUID, settlement: Settlement)], epoch: UUID,
-    highWater: UInt64, policy: StorePolicy, markingNext next: [UInt64] = []
-  ) async throws {
+    highWater: UInt64, policy: StorePolicy, markingNext next: NextBatches? = nil
+  ) async throws -> [[OutboxEntry]] {
     do {
-      try await settleAtOnce(
+      return try await settleAtOnce(
         settlements, epoch: epoch, highWater: highWater, policy: policy, markingNext: next)
     } catch let error as StoreError where error.isForWantOfRoom {
       var policy = policy
@@ -101,6 +153,7 @@ extension Area {
       for part in [settlements[..<half], settlements[half...]] where !part.isEmpty {
         try await settle(Array(part), epoch: epoch, highWater: highWater, policy: policy)
       }
+      return []
     }
   }
 
@@ -116,8 +169,8 @@ extension Area {
 
   private func settleAtOnce(
     _ settlements: [(order: UInt64, mutation: UUID, settlement: Settlement)], epoch: UUID,
-    highWater: UInt64, policy: StorePolicy, markingNext next: [UInt64]
-  ) async throws {
+    highWater: UInt64, policy: StorePolicy, markingNext next: NextBatches?
+  ) async throws -> [[OutboxEntry]] {
     try await write(for: .draining) { [self] transaction in
       var totals = try tables.totals(transaction)
       var writer = try KnownWriter(
@@ -155,10 +208,10 @@ extension Area {
       try writer.end(&transaction)
       try tables.setTotals(totals, &transaction)
       try tables.setNumber(.lastAcknowledged, counter, &transaction)
-      try markFirstSent(next, highWater: highWater, &transaction)
       try forgetTrouble(&transaction)
       try trimAcknowledged(now: now, limits: policy.limits, &transaction)
       try raiseHighWater(Cursor(epoch: epoch, sequence: highWater), &transaction)
+      return try next.map { try markFirstSent($0, highWater: highWater, &transaction) } ?? []
     }
   }
 

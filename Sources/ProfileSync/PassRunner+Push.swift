@@ -22,13 +22,29 @@ extension PassRunner {
   }
 
   /// What a push has in hand.
-  private struct PushWork {
+  private struct PushWork: Sendable {
     let total: UInt64
     /// What was read last.
     var read: [OutboxEntry] = []
     /// What was sent last, and the verdicts on it.
     var sent: [OutboxEntry] = []
     var answer: PushAnswer?
+    /// What lies behind it; the area knows that it is about to be sent.
+    var ahead: [OutboxEntry] = []
+
+    /// What the verdicts mean; a deferred one is not among them.
+    var settlements: [(order: UInt64, mutation: UUID, settlement: Settlement)] {
+      zip(sent, answer?.results ?? []).compactMap { entry, result in
+        PushPlan.settlement(of: result).map { (entry.order, entry.mutation, $0) }
+      }
+    }
+
+    /// Those of some entries that a machine wants sent.
+    static func entries(_ entries: [OutboxEntry], of items: [PushItem]) -> [OutboxEntry] {
+      if entries.count == items.count { return entries }
+      let orders = Set(items.map(\.order))
+      return entries.filter { orders.contains($0.order) }
+    }
     var refusal: Refused?
   }
 
@@ -45,17 +61,16 @@ extension PassRunner {
       work.read = try area.heldMutations(dueAt: policy.now())
       return .read(work.read.map(PushItem.init))
     case .send(let items):
-      let orders = Set(items.map(\.order))
-      work.sent = work.read.filter { orders.contains($0.order) }
-      let answer = try await send(work.sent, hub)
-      work.answer = answer
-      return .verdicts(answer.results.map(\.status))
+      work.sent = PushWork.entries(work.read, of: items)
+      work.ahead = try await remember(&work.sent, lookahead: machine.lookahead, hub)
+      return try await verdicts(&work, hub)
+    case .settleAndSend(let items):
+      return try await settleAndSend(items, lookahead: machine.lookahead, &work, hub)
     case .sendNothing:
       return .verdicts(try await send([], hub).results.map(\.status))
     case .settle:
-      guard let answer = work.answer else { throw SyncError.stateLost }
-      try await settle(work.sent, answer, markingNext: try unsent(machine))
-      show(.sending, UInt64(report.sent), of: max(work.total, UInt64(report.sent)))
+      _ = try await Self.settle(work, in: area, policy, markingNext: machine.lookahead)
+      count(settled: work)
       return .done
     case .countFailure(let first):
       return .counted(try await area.noteFailing(first.mutation))
@@ -74,19 +89,62 @@ extension PassRunner {
     }
   }
 
-  /// What goes next and was never sent.
-  private func unsent(_ machine: PushMachine) throws -> [UInt64] {
-    guard case .read(let after, let countMax, let byteCountMax) = machine.lookahead else {
-      return []
+  /// Sends what is in hand.
+  private func verdicts(
+    _ work: inout PushWork, _ hub: SessionAnswer
+  ) async throws -> PushMachine.Event {
+    let answer = try await send(work.sent, hub)
+    work.answer = answer
+    return .verdicts(answer.results.map(\.status), ahead: work.ahead.map(PushItem.init))
+  }
+
+  /// Makes sure, before a batch goes, that the area knows of its first transmission; the commit that this
+  /// needs knows of the batch behind it, too.
+  /// - Returns: the batch behind it; none where a commit of its own would be needed to know of it.
+  private func remember(
+    _ entries: inout [OutboxEntry], lookahead next: NextBatches?, _ hub: SessionAnswer
+  ) async throws -> [OutboxEntry] {
+    let new = entries.indices.filter { entries[$0].firstSent == nil }
+    if new.isEmpty {
+      guard let next else { return [] }
+      let ahead = try area.read {
+        try area.batch(
+          after: next.after, countMax: next.countMax, byteCountMax: next.byteCountMax, $0)
+      }.filter { $0.order <= next.through }
+      return ahead.allSatisfy { $0.firstSent != nil } ? ahead : []
     }
-    return try area.read {
-      try area.batch(after: after, countMax: countMax, byteCountMax: byteCountMax, $0)
-    }.filter { $0.firstSent == nil && $0.order <= machine.through }.map(\.order)
+    let ahead = try await area.markFirstSent(
+      new.map { entries[$0].order }, highWater: hub.highWater, andNext: next)
+    for index in new { entries[index].firstSent = hub.highWater }
+    return ahead.first ?? []
+  }
+
+  /// Sends the next batch while the last one is settled. When it returns or throws, that has ended.
+  private func settleAndSend(
+    _ items: [PushItem], lookahead next: NextBatches?, _ work: inout PushWork,
+    _ hub: SessionAnswer
+  ) async throws -> PushMachine.Event {
+    let settled = work
+    let settling = Self.settling(settled, in: area, policy, markingNext: next)
+    work.sent = PushWork.entries(work.ahead, of: items)
+    let sent: Result<PushAnswer, any Error>
+    do { sent = .success(try await send(work.sent, hub)) } catch { sent = .failure(error) }
+    do {
+      work.ahead = try await settling.value
+    } catch {
+      // A security event is never hidden behind another error.
+      if case .failure(let stopped as Refused) = sent, stopped.action == .stopForSecurity {
+        throw stopped
+      }
+      throw error
+    }
+    count(settled: settled)
+    let answer = try sent.get()
+    work.answer = answer
+    return .verdicts(answer.results.map(\.status), ahead: work.ahead.map(PushItem.init))
   }
 
   private func send(_ entries: [OutboxEntry], _ hub: SessionAnswer) async throws -> PushAnswer {
-    let new = entries.filter { $0.firstSent == nil }.map(\.order)
-    if !new.isEmpty { try await area.markFirstSent(new, highWater: hub.highWater) }
     let request = PushRequest(
       client: facts.client.id, epoch: hub.epoch,
       cursor: try area.facts().cursor?.sequence ?? 0,
@@ -114,19 +172,29 @@ extension PassRunner {
   }
 
   /// Settles a batch in one transaction.
-  private func settle(
-    _ entries: [OutboxEntry], _ answer: PushAnswer, markingNext next: [UInt64]
-  ) async throws {
-    let settlements = zip(entries, answer.results).compactMap { entry, result in
-      PushPlan.settlement(of: result).map {
-        (order: entry.order, mutation: entry.mutation, settlement: $0)
-      }
-    }
-    try await area.settle(
-      settlements, epoch: answer.epoch, highWater: answer.highWater, policy: policy,
-      markingNext: next)
-    report.sent += entries.count
-    report.deferred += entries.count - settlements.count
+  /// - Returns: the batch that goes next, looked up in the same transaction.
+  private static func settle(
+    _ work: PushWork, in area: Area, _ policy: StorePolicy, markingNext next: NextBatches?
+  ) async throws -> [OutboxEntry] {
+    guard let answer = work.answer else { throw SyncError.stateLost }
+    return try await area.settle(
+      work.settlements, epoch: answer.epoch, highWater: answer.highWater, policy: policy,
+      markingNext: next
+    ).first ?? []
+  }
+
+  /// The same beside what the caller does; a pass that is cancelled does not take it along.
+  private static func settling(
+    _ work: PushWork, in area: Area, _ policy: StorePolicy, markingNext next: NextBatches?
+  ) -> Task<[OutboxEntry], any Error> {
+    Task { try await settle(work, in: area, policy, markingNext: next) }
+  }
+
+  /// Reports a batch that is settled.
+  private func count(settled work: PushWork) {
+    let settlements = work.settlements
+    report.sent += work.sent.count
+    report.deferred += work.sent.count - settlements.count
     var parked = 0
     for case (_, _, .parked(let refusal)) in settlements {
       parked += 1
@@ -134,6 +202,7 @@ extension PassRunner {
     }
     report.parked += parked
     report.acknowledged += settlements.count - parked
+    show(.sending, UInt64(report.sent), of: max(work.total, UInt64(report.sent)))
   }
 
   private func park(

@@ -22,13 +22,20 @@ package struct PushItem: Hashable, Sendable {
 /// does not take: parked if the hub itself refuses it for good, held if the hub fails on it. An empty
 /// push shows each time that the hub takes anything at all. Then the held ones whose time has come go,
 /// each alone.
+///
+/// As long as the hub applies all of a batch, the next one goes while that one is being settled: it
+/// was looked up, and its first transmission remembered, one commit before. Where a verdict is another
+/// one, the batch is settled first, and what comes next is looked up again, since some of it may have
+/// to wait.
 package struct PushMachine: Hashable, Sendable {
   /// What the runner tells.
   package enum Event: Hashable, Sendable {
     /// What may be sent, in order; none: there is no more.
     case read([PushItem])
-    /// The verdicts on what was sent, in its order.
-    case verdicts([MutationStatus])
+    /// The verdicts on what was sent, in its order. What was settled meanwhile is settled.
+    /// `ahead`: what lies behind it, looked up as ``PushMachine/lookahead`` says; all of it is known on
+    /// disk as about to be sent.
+    case verdicts([MutationStatus], ahead: [PushItem] = [])
     /// An answer that is not for use.
     case refused(AnswerAction)
     /// In how many passes in a row the hub has failed on the batch, this one included.
@@ -50,6 +57,8 @@ package struct PushMachine: Hashable, Sendable {
     case sendNothing
     /// Settle what was sent last, by its verdicts, in one transaction.
     case settle
+    /// The same, and meanwhile send what was looked up ahead; its answer counts once both are done.
+    case settleAndSend([PushItem])
     /// Count one more pass in which the hub failed on the batch that begins so.
     case countFailure(PushItem)
     case park(PushItem, Parked.Reason)
@@ -111,11 +120,26 @@ package struct PushMachine: Hashable, Sendable {
     order = readOn()
   }
 
-  /// While verdicts are settled: what will be looked up next, so that one commit can settle this batch
-  /// and remember the first transmission of the next.
-  package var lookahead: Action? {
-    guard phase == .settling, !isTryingHeld else { return nil }
-    return .read(after: after, countMax: plan.countMax, byteCountMax: plan.byteCountMax)
+  /// While a batch goes, or is settled: what will be looked up next, so that one commit can settle a
+  /// batch, look up what goes next, and remember its first transmission.
+  ///
+  /// While one goes, that is the one behind it. Once it is settled by itself, the next two: the first
+  /// of them needs no commit before it goes, and the second may follow it at once.
+  package var lookahead: NextBatches? {
+    guard !isTryingHeld else { return nil }
+    // Nothing goes ahead while the size of a batch is still being found.
+    let isSteady = plan.isFull && !isBisecting
+    switch phase {
+    case .sending where isSteady: return next(behind: batchEnd, count: 1)
+    case .settling: return next(behind: after, count: isSteady ? 2 : 1)
+    default: return nil
+    }
+  }
+
+  private func next(behind order: UInt64, count: Int) -> NextBatches {
+    NextBatches(
+      after: order, through: through, countMax: plan.countMax, byteCountMax: plan.byteCountMax,
+      count: count)
   }
 
   /// The next action after an event. An event that does not belong to what was ordered changes
@@ -126,7 +150,8 @@ package struct PushMachine: Hashable, Sendable {
     case (.readingHeld, .read(let items)):
       held = items
       order = goOn()
-    case (.sending, .verdicts(let statuses)) where statuses.count == batch.count:
+    case (.sending, .verdicts(let statuses, let ahead)) where statuses.count == batch.count:
+      let isExpectingMore = lookahead != nil
       for (item, status) in zip(batch, statuses) where status == .deferred {
         deferred.insert(item.record)
       }
@@ -137,13 +162,15 @@ package struct PushMachine: Hashable, Sendable {
         break
       }
       if isTryingHeld { hasReleased = true } else { after = batchEnd }
-      order = go(.settling, .settle)
+      let isAllApplied = statuses.allSatisfy { $0 == .applied || $0 == .duplicate }
+      order =
+        (isExpectingMore && isAllApplied ? goAhead(ahead) : nil) ?? go(.settling, .settle)
     case (.sending, .refused(let action)): order = refused(action)
     case (.counting, .counted(let passCount)):
       order =
         passCount < Self.failingPassCountMax
         ? giveUp(failure ?? .backOff(retryAfter: nil)) : probe(.bisect)
-    case (.probing(let finding), .verdicts([])): order = probed(finding)
+    case (.probing(let finding), .verdicts([], _)): order = probed(finding)
     case (.probing, .refused(let action)): order = giveUp(action)
     case (.settling, .done), (.parking, .done): order = goOn()
     case (.holding, .held(hasRoom: true)):
@@ -161,13 +188,26 @@ package struct PushMachine: Hashable, Sendable {
     guard let first = items.first, let last = items.last, first.order <= through else {
       return readHeld()
     }
-    batch = items.filter { $0.order <= through && !deferred.contains($0.record) }
+    batch = sendable(items)
     batchEnd = last.order
     if batch.isEmpty {
       after = batchEnd
       return readOn()
     }
     return go(.sending, .send(batch))
+  }
+
+  /// The next batch, while the one before it is settled; nil where there is none.
+  private mutating func goAhead(_ items: [PushItem]) -> Action? {
+    let next = sendable(items)
+    guard let last = items.last, !next.isEmpty else { return nil }
+    batch = next
+    batchEnd = last.order
+    return go(.sending, .settleAndSend(next))
+  }
+
+  private func sendable(_ items: [PushItem]) -> [PushItem] {
+    items.filter { $0.order <= through && !deferred.contains($0.record) }
   }
 
   private mutating func readHeld() -> Action {

@@ -26,6 +26,9 @@ package struct PushPlan: Hashable, Sendable {
       1, min(limits.pushBytes / 4 * 3 - 4_096, SyncLimits.pushByteCountMax))
   }
 
+  /// Whether a batch may be as large as any.
+  package var isFull: Bool { countMax == countCeiling }
+
   /// After a batch was taken: grows back towards the ceiling.
   package mutating func accepted() {
     countMax = min(countCeiling, countMax * 2)

@@ -58,24 +58,49 @@ struct PassCommitTests {
     }
   }
 
+  @Test("a verdict that holds others back costs no commit more")
+  func refusedBetween() async throws {
+    try await TestHub.run(HubLimits(pushMutations: 5)) { hub in
+      let person = try await Device(hub).signIn()
+      try await person.send(["a"], "first")
+      try await person.write(ids(1...30), "mine")
+      person.device.wire.clear()
+      person.device.wire.before { number, request throws(TransportError) in
+        if [2, 4].contains(number) {
+          request.headers.append(HeaderField(HubHeader.fault, "verdicts=rejected"))
+        }
+        return nil
+      }
+      // One before the first, one after each of the six, and one page of them all.
+      #expect(try await Self.commits(person) { try await person.pass() } == 8)
+      #expect(try person.profile.pendingSummary().parked == 2)
+      #expect(try person.profile.pendingSummary().count == 2)
+    }
+  }
+
   @Test("what was remembered before it was sent is sent with that number")
   func remembered() async throws {
     try await TestHub.run(HubLimits(pushMutations: 5)) { hub in
       let person = try await Device(hub).signIn()
       try await person.send(["a"], "first")
-      try await person.write(ids(1...10), "mine")
+      try await person.write(ids(1...25), "mine")
       person.device.wire.clear()
       person.device.wire.before { number, request throws(TransportError) in
-        // The second batch does not get through.
-        if number == 3 { throw TransportError(code: .unreachable, description: "offline") }
+        // The third batch does not get through.
+        if number == 4 { throw TransportError(code: .unreachable, description: "offline") }
         return nil
       }
       await expect(.hubUnreachable) { try await person.pass() }
-      #expect(try person.profile.outbox().map(\.firstSent) == Array(repeating: 6, count: 5))
+      // The third and the fourth were remembered with the verdicts on the first and the second.
+      let numbers = [UInt64](repeating: 6, count: 5) + [UInt64](repeating: 11, count: 5)
+      #expect(
+        try person.profile.outbox().map(\.firstSent) == numbers + [nil, nil, nil, nil, nil])
       person.device.wire.clear()
       try await person.pass()
       let pushed = try person.device.wire.requests.compactMap { try $0.push }
-      #expect(pushed.flatMap(\.mutations).map(\.firstSent) == Array(repeating: 6, count: 5))
+      #expect(
+        pushed.flatMap(\.mutations).map(\.firstSent)
+          == numbers + [UInt64](repeating: 16, count: 5))
     }
   }
 

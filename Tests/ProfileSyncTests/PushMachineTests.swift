@@ -38,6 +38,10 @@ private let items = (1...10).map { number in
 }
 private let one = [items[0]]
 private let four = Array(items[0..<4])
+/// What is looked up ahead of those.
+private let second = [items[1]]
+private let nextFour = Array(items[4..<8])
+private let fourApplied: [MutationStatus] = [.applied, .duplicate, .applied, .applied]
 
 private func read(_ after: UInt64, _ countMax: Int = 4) -> Action {
   .read(after: after, countMax: countMax, byteCountMax: PushPlan(limits: HubLimits()).byteCountMax)
@@ -77,6 +81,14 @@ private let stands: [PushStand] = [
     givenUp.merging([
       .verdicts([.applied, .duplicate, .rejected, .conflict]): .settle,
       .verdicts([.applied, .deferred, .applied, .deferred]): .settle,
+      .verdicts(fourApplied): .settle,
+      // What lies behind goes at once where all was applied, and else is looked up again.
+      .verdicts(fourApplied, ahead: nextFour): .settleAndSend(nextFour),
+      .verdicts([.applied, .duplicate, .rejected, .conflict], ahead: nextFour): .settle,
+      .verdicts([.applied, .deferred, .applied, .deferred], ahead: nextFour): .settle,
+      // What was enqueued after the push began goes in the next pass.
+      .verdicts(fourApplied, ahead: Array(items[8...9])): .settleAndSend([items[8]]),
+      .verdicts(fourApplied, ahead: [items[9]]): .settle,
       failed: .countFailure(items[0]),
       tooLarge: read(0, 2), proxyTooLarge: read(0, 2), bad: read(0, 2), badRequest: read(0, 2),
     ]) { $1 }),
@@ -84,6 +96,8 @@ private let stands: [PushStand] = [
     "a single one is out", [.read(one)],
     givenUp.merging([
       .verdicts([.applied]): .settle, .verdicts([.deferred]): .settle,
+      .verdicts([.applied], ahead: second): .settleAndSend(second),
+      .verdicts([.deferred], ahead: second): .settle,
       failed: .countFailure(items[0]),
       tooLarge: .sendNothing, bad: .sendNothing,
       proxyTooLarge: .giveUp(.halve(isFromHub: false)),
@@ -121,6 +135,8 @@ private let stands: [PushStand] = [
     [.read(four), failed, .counted(3), .verdicts([]), .read(Array(items[0..<2]))],
     givenUp.merging([
       .verdicts([.applied, .applied]): .settle, .verdicts([.deferred, .applied]): .settle,
+      // While one is being looked for, nothing goes ahead.
+      .verdicts([.applied, .applied], ahead: nextFour): .settle,
       // No further empty push is needed to make it smaller.
       failed: read(0, 1), tooLarge: read(0, 1), proxyTooLarge: read(0, 1), bad: read(0, 1),
       badRequest: read(0, 1),
@@ -157,6 +173,39 @@ private let stands: [PushStand] = [
     "verdicts are being settled",
     [.read(four), .verdicts([.applied, .deferred, .applied, .applied])], [.done: read(4)]),
   PushStand(
+    "the next batch is out, while the last one is settled",
+    [.read(four), .verdicts(fourApplied, ahead: nextFour)],
+    givenUp.merging([
+      .verdicts(fourApplied): .settle,
+      .verdicts([.applied, .duplicate, .rejected, .conflict]): .settle,
+      .verdicts([.applied, .deferred, .applied, .deferred]): .settle,
+      .verdicts([.applied, .duplicate, .rejected, .conflict], ahead: nextFour): .settle,
+      .verdicts([.applied, .deferred, .applied, .deferred], ahead: nextFour): .settle,
+      .verdicts(fourApplied, ahead: Array(items[8...9])): .settleAndSend([items[8]]),
+      .verdicts(fourApplied, ahead: nextFour): .settleAndSend(nextFour),
+      .verdicts(fourApplied, ahead: [items[9]]): .settle,
+      // What becomes of it is as if it had gone after the settling: that has ended by now.
+      failed: .countFailure(items[4]),
+      tooLarge: read(4, 2), proxyTooLarge: read(4, 2), bad: read(4, 2), badRequest: read(4, 2),
+    ]) { $1 }),
+  PushStand(
+    "a batch that went ahead is being settled by itself",
+    [
+      .read(four), .verdicts(fourApplied, ahead: nextFour),
+      .verdicts([.applied, .deferred, .applied, .deferred]),
+    ],
+    [.done: read(8)]),
+  PushStand(
+    "half of a batch that went ahead is out",
+    [.read(four), .verdicts(fourApplied, ahead: nextFour), tooLarge, .read(Array(items[4..<6]))],
+    givenUp.merging([
+      .verdicts([.applied, .applied]): .settle, .verdicts([.deferred, .applied]): .settle,
+      // Nothing goes ahead before batches are as large as they may be.
+      .verdicts([.applied, .applied], ahead: nextFour): .settle,
+      failed: .countFailure(items[4]),
+      tooLarge: read(4, 1), proxyTooLarge: read(4, 1), bad: read(4, 1), badRequest: read(4, 1),
+    ]) { $1 }),
+  PushStand(
     "nothing is left but what is held", [.read([])],
     [
       .read([]): read(0), .read(one): .send(one), .read(four): .send(one),
@@ -167,6 +216,8 @@ private let stands: [PushStand] = [
     givenUp.merging([
       // Neither taken nor failed on: a pause of its own, and no pass at once again.
       .verdicts([.applied]): .settle, .verdicts([.deferred]): .hold(items[0]),
+      .verdicts([.applied], ahead: second): .settle,
+      .verdicts([.deferred], ahead: second): .hold(items[0]),
       failed: .hold(items[0]),
       tooLarge: .sendNothing, bad: .sendNothing,
       proxyTooLarge: .giveUp(.halve(isFromHub: false)),
@@ -201,7 +252,13 @@ private let allEvents: [Event] =
     .verdicts([]), .verdicts([.applied]), .verdicts([.deferred]),
     .verdicts([.applied, .applied]), .verdicts([.deferred, .applied]),
     .verdicts([.applied, .duplicate, .rejected, .conflict]),
-    .verdicts([.applied, .deferred, .applied, .deferred]),
+    .verdicts([.applied, .deferred, .applied, .deferred]), .verdicts(fourApplied),
+    .verdicts(fourApplied, ahead: nextFour), .verdicts(fourApplied, ahead: [items[9]]),
+    .verdicts(fourApplied, ahead: Array(items[8...9])),
+    .verdicts([.applied, .duplicate, .rejected, .conflict], ahead: nextFour),
+    .verdicts([.applied, .deferred, .applied, .deferred], ahead: nextFour),
+    .verdicts([.applied], ahead: second), .verdicts([.deferred], ahead: second),
+    .verdicts([.applied, .applied], ahead: nextFour),
     .counted(1), .counted(2), .counted(3), .counted(4), .done, .held(hasRoom: true),
     .held(hasRoom: false), failed, tooLarge, proxyTooLarge, bad, badRequest,
   ] + others.map { .refused($0) }
@@ -263,7 +320,8 @@ struct PushMachineTests {
       case .hold(let item):
         held.append(item.order)
         _ = machine.handle(.held(hasRoom: true))
-      case .park, .giveUp, .finished: return (pushes, held, taken, machine.order)
+      // Nothing is looked up ahead here.
+      case .settleAndSend, .park, .giveUp, .finished: return (pushes, held, taken, machine.order)
       }
     }
     return (pushes, held, taken, machine.order)
@@ -299,6 +357,111 @@ struct PushMachineTests {
     #expect(result.taken.isEmpty)
   }
 
+  private static let steady = Array(repeating: MutationStatus.applied, count: 4)
+
+  /// What is to be looked up in the commit that settles, or that comes before the first batch.
+  @Test(
+    "what is looked up ahead: the next batch while one goes, two once one is settled by itself",
+    arguments: [
+      ([.read(four)], 4, 1),
+      ([.read(four), .verdicts(steady, ahead: nextFour)], 8, 1),
+      ([.read(four), .verdicts(steady)], 4, 2),
+      ([.read(one), .verdicts([.deferred], ahead: second)], 1, 2),
+      // Nothing goes ahead while the size is being found; what goes next is remembered all the same.
+      ([.read(four), tooLarge, .read(Array(items[0..<2]))], nil, 0),
+      (bisectedToOne, nil, 0),
+      (bisectedToOne + [.verdicts([.applied])], 1, 1),
+      ([.read([]), .read(one)], nil, 0),
+      ([.read([]), .read(one), .verdicts([.applied])], nil, 0),
+      ([], nil, 0),
+      ([.read(four), failed], nil, 0),
+    ] as [([Event], UInt64?, Int)])
+  private func lookahead(_ events: [Event], after: UInt64?, count: Int) {
+    let machine = PushStand("", events, [:]).machine
+    #expect(machine.lookahead?.after == after)
+    guard let next = machine.lookahead else { return }
+    #expect(next.count == count)
+    #expect(next.through == 9)
+    #expect(next.byteCountMax == PushPlan(limits: HubLimits()).byteCountMax)
+  }
+
+  /// A hub that answers at random, and an outbox with several mutations of most records: in whatever
+  /// way batches go ahead, mutations go in order, and none behind one of its record that waits.
+  @Test("whatever the hub answers, nothing goes before its turn", arguments: 1...200)
+  private func random(seed: UInt64) {
+    var random = SplitMix(state: seed)
+    let count = 60
+    let outbox = (1...count).map { order in
+      PushItem(
+        mutation: UUID(), order: UInt64(order), record: RecordID("r\(random.next() % 12)"))
+    }
+    var machine = PushMachine(limits: HubLimits(pushMutations: 4), through: UInt64(count))
+    var gone: Set<UInt64> = []
+    var parked: Set<UInt64> = []
+    /// Settled only once a commit has been made.
+    var unsettled: [(item: PushItem, status: MutationStatus)] = []
+    var waiting: Set<RecordID> = []
+    var sent: [UInt64] = []
+    func settle() {
+      for (item, status) in unsettled {
+        switch status {
+        case .applied, .duplicate: gone.insert(item.order)
+        case .conflict, .rejected: parked.insert(item.order)
+        case .deferred: break
+        }
+      }
+      unsettled = []
+    }
+    func batch(_ after: UInt64, _ countMax: Int) -> [PushItem] {
+      let blocked = Set(outbox.filter { parked.contains($0.order) }.map(\.record))
+      return Array(
+        outbox.filter {
+          $0.order > after && !gone.contains($0.order) && !blocked.contains($0.record)
+        }.prefix(countMax))
+    }
+    func send(_ items: [PushItem]) -> Event {
+      var statuses: [MutationStatus] = []
+      // What goes ahead was looked up before the last batch was settled: it must not matter.
+      for item in items {
+        #expect(!waiting.contains(item.record), "\(item.order) goes behind one that waits")
+        #expect(sent.last.map { $0 < item.order } ?? true, "\(item.order) is out of order")
+        sent.append(item.order)
+        let isApplied = random.next() % 12 != 0
+        let others: [MutationStatus] = [.conflict, .rejected, .deferred]
+        statuses.append(isApplied ? .applied : others[Int(random.next() % 3)])
+      }
+      let ahead = machine.lookahead.map { batch($0.after, $0.countMax) } ?? []
+      settle()
+      for (item, status) in zip(items, statuses) {
+        unsettled.append((item, status))
+        if status != .applied { waiting.insert(item.record) }
+      }
+      return .verdicts(statuses, ahead: ahead)
+    }
+    var aheadCount = 0
+    for _ in 0..<1_000 {
+      let event: Event
+      switch machine.order {
+      case .read(let after, let countMax, _): event = .read(batch(after, countMax))
+      case .readHeld: event = .read([])
+      case .send(let items): event = send(items)
+      case .settleAndSend(let items):
+        aheadCount += 1
+        event = send(items)
+      case .settle:
+        settle()
+        event = .done
+      case .sendNothing, .countFailure, .park, .hold, .giveUp, .finished:
+        #expect(machine.order == .finished)
+        #expect(unsettled.isEmpty)
+        #expect(aheadCount > 0)
+        return
+      }
+      _ = machine.handle(event)
+    }
+    Issue.record("it does not end")
+  }
+
   @Test("later mutations of a deferred one's record wait with it")
   func deferred() {
     var machine = PushMachine(limits: HubLimits(pushMutations: 1), through: 9)
@@ -308,5 +471,18 @@ struct PushMachineTests {
     let later = PushItem(mutation: UUID(), order: 2, record: items[0].record)
     #expect(machine.handle(.read([later])) == read(2, 1))
     #expect(machine.handle(.read([items[2]])) == .send([items[2]]))
+  }
+}
+
+/// Numbers from a seed, the same on every machine.
+private struct SplitMix: RandomNumberGenerator {
+  var state: UInt64
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+    return z ^ (z >> 31)
   }
 }

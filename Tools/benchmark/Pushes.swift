@@ -34,9 +34,12 @@ final class Pushes {
     echo = try EchoServer()
     let store = try Self.waiting(context, count, try process.token(for: "heard"), connection)
     let snapshots = Snapshots(of: process.dataFile, store.store.dataFile, in: copies)
+    let settled = SettledBatches(store.store)
     let tap = Wiretap(connection) { request in
-      // What a batch came to is there when the next one, or the pull, is asked for.
+      // What a batch came to is there when the next one, or the pull, is asked for; but at the client,
+      // which settles it meanwhile.
       if request.method == "POST" || request.target.hasPrefix("/v1/changes") {
+        try await settled.waitForNext()
         try snapshots.take()
       }
     }

@@ -36,6 +36,28 @@ final class Snapshots: Sendable {
   }
 }
 
+/// Waits until a pass has settled the batches whose answers it has: each is a commit, behind the one
+/// that comes before the first batch.
+final class SettledBatches: Sendable {
+  private let store: SignedInStore
+  private let next: Mutex<UInt64>
+
+  /// No pass runs yet.
+  init(_ store: SignedInStore) {
+    self.store = store
+    next = Mutex(store.commitCount + 1)
+  }
+
+  /// Call it with each batch that is about to go, and once behind the last.
+  func waitForNext() async throws {
+    let wanted = next.withLock { next in
+      defer { next += 1 }
+      return next
+    }
+    while store.commitCount < wanted { try await Task.sleep(for: .microseconds(200)) }
+  }
+}
+
 /// How many commits an area had when its pass began to pull.
 final class CommitsAtPull: Sendable {
   private let store: SignedInStore

@@ -21,10 +21,12 @@ final class Wiretap: HubTransport {
   private let hub: any HubTransport
   private let log = Mutex<[Exchange]>([])
   /// Called before each request.
-  private let before: @Sendable (HubRequest) throws -> Void
+  private let before: @Sendable (HubRequest) async throws -> Void
 
-  init(_ hub: any HubTransport, before: @escaping @Sendable (HubRequest) throws -> Void = { _ in })
-  {
+  init(
+    _ hub: any HubTransport,
+    before: @escaping @Sendable (HubRequest) async throws -> Void = { _ in }
+  ) {
     self.hub = hub
     self.before = before
   }
@@ -38,7 +40,7 @@ final class Wiretap: HubTransport {
   }
 
   func send(_ request: HubRequest) async throws(TransportError) -> HubResponse {
-    do { try before(request) } catch {
+    do { try await before(request) } catch {
       throw TransportError(code: .other, description: "\(error)")
     }
     let begun = cbench_now()

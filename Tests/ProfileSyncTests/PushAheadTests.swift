@@ -1,0 +1,220 @@
+import Foundation
+import HubProtocol
+import ProfileStore
+import ProfileSync
+import SyncTestSupport
+import Synchronization
+import Testing
+
+/// A batch goes while the one before it is settled: what may go, and what becomes of both when
+/// something happens in between.
+@Suite("Synchronize: a batch that goes while the last one is settled")
+struct PushAheadTests {
+  /// Somebody with mutations that go in three batches of five.
+  private func person(
+    _ hub: TestHub, _ records: [RecordID] = ids(1...15)
+  ) async throws -> Person {
+    let person = try await Device(hub).signIn()
+    try await person.send(["a"], "first")
+    for record in records { try await person.write([record], "mine") }
+    person.device.wire.clear()
+    return person
+  }
+
+  private static func run(_ body: @Sendable (TestHub) async throws -> Void) async throws {
+    try await TestHub.run(HubLimits(pushMutations: 5), body)
+  }
+
+  /// Lets something happen in the commit that settles the first batch, once the second is on its way,
+  /// which waits for it.
+  /// - Returns: whether it was on its way by then.
+  private func onSettlingFirst(
+    _ person: Person, _ happens: @escaping @Sendable () throws -> Void = {}
+  ) -> Log<Bool> {
+    let isOut = DispatchSemaphore(value: 0)
+    let wasAhead = Log<Bool>()
+    let commits = Log<Bool>()
+    person.profile.area.onCommit.withLock { hook in
+      hook = { step in
+        // The first commit only remembers.
+        guard step == .commits, commits.add(true) == 2 else { return }
+        wasAhead.add(isOut.wait(timeout: .now() + .seconds(20)) == .success)
+        try happens()
+      }
+    }
+    person.device.wire.before { number, request throws(TransportError) in
+      if number == 3, request.call == .mutations { isOut.signal() }
+      return nil
+    }
+    return wasAhead
+  }
+
+  private func pushes(_ person: Person) throws -> [PushRequest] {
+    try person.device.wire.requests.compactMap { try $0.push }
+  }
+
+  /// What the hub has of an account, as a device finds it that has nothing yet.
+  private static func records(_ hub: TestHub, of name: String = "alice") async throws -> [Record] {
+    let other = try await Device(hub).signIn(name)
+    try await other.pass()
+    return try other.profile.records()
+  }
+
+  /// The newest version that the hub has given alice.
+  private static func newest(_ hub: TestHub) async throws -> UInt64? {
+    try await records(hub).compactMap(\.version).max()
+  }
+
+  @Test("the next batch is on its way before the last one is settled")
+  func ahead() async throws {
+    try await Self.run { hub in
+      let person = try await person(hub)
+      let wasAhead = onSettlingFirst(person)
+      let report = try await person.profile.synchronize(account: person.account)
+      person.profile.area.onCommit.withLock { $0 = nil }
+      #expect(wasAhead.entries == [true])
+      #expect(report.acknowledged == 15 && report.sent == 15)
+      #expect(try pushes(person).map(\.mutations.count) == [5, 5, 5])
+      #expect(try person.profile.pendingSummary().isEmpty)
+      #expect(try await Self.newest(hub) == 16)
+    }
+  }
+
+  @Test("a batch that could not be settled is sent again, and the one that went ahead too")
+  func unsettled() async throws {
+    struct Full: Error {}
+    try await Self.run { hub in
+      let person = try await person(hub)
+      let wasAhead = onSettlingFirst(person) { throw Full() }
+      await #expect(throws: (any Error).self) {
+        try await person.profile.synchronize(account: person.account)
+      }
+      person.profile.area.onCommit.withLock { $0 = nil }
+      #expect(wasAhead.entries == [true])
+      #expect(try person.profile.pendingSummary().count == 15)
+      let sent = try pushes(person).flatMap(\.mutations).map(\.mutation)
+      #expect(sent.count == 10)
+      // Nothing is doubled by it.
+      #expect(try await Self.newest(hub) == 11)
+      person.device.wire.clear()
+      try await person.pass()
+      #expect(try pushes(person).flatMap(\.mutations).prefix(10).map(\.mutation) == sent)
+      #expect(try person.profile.pendingSummary().isEmpty)
+      #expect(try await Self.newest(hub) == 16)
+    }
+  }
+
+  @Test("what is being settled is settled, although the batch that went ahead does not get through")
+  func unreachable() async throws {
+    try await Self.run { hub in
+      let person = try await person(hub)
+      person.device.wire.before { number, _ throws(TransportError) in
+        if number == 3 { throw TransportError(code: .unreachable, description: "offline") }
+        return nil
+      }
+      await expect(.hubUnreachable) {
+        try await person.profile.synchronize(account: person.account)
+      }
+      #expect(try person.profile.outbox().map(\.record) == ids(6...15))
+    }
+  }
+
+  @Test("a pass that is cancelled leaves no settling behind that it does not wait for")
+  func cancelled() async throws {
+    try await Self.run { hub in
+      let person = try await person(hub)
+      let task = Mutex<Task<Void, any Error>?>(nil)
+      let ended = Log<Bool>()
+      let wasEnded = Log<Bool>()
+      _ = onSettlingFirst(person) {
+        task.withLock { $0?.cancel() }
+        // Time enough for a pass that would not wait.
+        Thread.sleep(forTimeInterval: 0.05)
+        wasEnded.add(!ended.entries.isEmpty)
+      }
+      let gate = Gate()
+      let pass = Task {
+        await gate.wait()
+        defer { ended.add(true) }
+        try await person.profile.synchronize(account: person.account)
+      }
+      task.withLock { $0 = pass }
+      gate.open()
+      await #expect(throws: CancellationError.self) { try await pass.value }
+      person.profile.area.onCommit.withLock { $0 = nil }
+      #expect(wasEnded.entries == [false])
+      #expect(try person.profile.outbox().map(\.record) == ids(6...15))
+      try await person.pass()
+      #expect(try person.profile.pendingSummary().isEmpty)
+      #expect(try await Self.newest(hub) == 16)
+    }
+  }
+
+  @Test("nothing goes ahead for somebody who has gone; what the hub has taken is settled")
+  func signedOut() async throws {
+    try await Self.run { hub in
+      let person = try await person(hub)
+      let bob = try hub.token(for: "bob")
+      let other = try await person.device.registry.verify(token: bob, clientName: "test")
+      person.device.wire.clear()
+      person.device.wire.after { number, _, _ throws(TransportError) in
+        // On the way back with the verdicts on the second batch.
+        if number == 3 { person.device.session.signIn(other, token: bob) }
+      }
+      await expect(.sessionChanged) {
+        try await person.profile.synchronize(account: person.account)
+      }
+      #expect(try pushes(person).map(\.mutations.count) == [5, 5])
+      person.device.session.signIn(person.account, token: try hub.token(for: "alice"))
+      #expect(try person.profile.outbox().map(\.record) == ids(6...15))
+      person.device.wire.clear()
+      try await person.pass()
+      #expect(try person.profile.pendingSummary().isEmpty)
+      #expect(try await Self.newest(hub) == 16)
+      #expect(try await Self.records(hub, of: "bob").isEmpty)
+    }
+  }
+
+  @Test(
+    "later mutations of a record that is parked or deferred do not go ahead",
+    arguments: ["conflict", "rejected", "deferred"])
+  func heldBack(_ verdict: String) async throws {
+    try await Self.run { hub in
+      // The first record's second mutation lies in the second batch, the third in the third.
+      let records = ids(1...5) + ids(1...1) + ids(6...9) + ids(1...1) + ids(10...13)
+      let person = try await person(hub, records)
+      person.device.wire.before { number, request throws(TransportError) in
+        if number == 2 {
+          request.headers.append(HeaderField(HubHeader.fault, "verdicts=\(verdict)"))
+        }
+        return nil
+      }
+      let report = try await person.profile.synchronize(account: person.account)
+      let sent = try pushes(person).map { $0.mutations.map(\.id) }
+      #expect(sent.flatMap { $0 } == ids(1...13))
+      #expect(try person.profile.outbox().map(\.record) == ids(1...1) + ids(1...1) + ids(1...1))
+      #expect(report.acknowledged == 12)
+      #expect(report.parked == (verdict == "deferred" ? 0 : 1))
+    }
+  }
+
+  @Test("one that went ahead and is based on one of the batch before it is applied")
+  func basedOnLast() async throws {
+    try await Self.run { hub in
+      let person = try await Device(hub).signIn()
+      try await person.send(["r"], "first")
+      let version = try #require(try person.profile.record("r")?.version)
+      for number in 1...15 {
+        try await person.profile.enqueue(
+          .put("r", Data("\(number)".utf8), base: .version(version)), account: person.account)
+      }
+      person.device.wire.clear()
+      let report = try await person.profile.synchronize(account: person.account)
+      #expect(report.acknowledged == 15 && report.parked == 0)
+      #expect(try await Self.records(hub).map(\.payload) == [Data("15".utf8)])
+      let bases = try pushes(person).flatMap(\.mutations).map(\.base)
+      #expect(bases.first == .version(version))
+      #expect(bases.dropFirst().allSatisfy { if case .mutation = $0 { true } else { false } })
+    }
+  }
+}
