@@ -185,6 +185,33 @@ extension WriteTransaction {
     return true
   }
 
+  /// - Returns: whether the key had this value alone, and was deleted.
+  @usableFromInline
+  mutating func deleteSingle(
+    _ key: RawSpan, _ value: RawSpan, in table: TableBase
+  ) throws(LMDBError) -> Bool {
+    core.requireOwn(table)
+    try core.checkKey(byteCount: key.byteCount, "mdb_cursor_get", table)
+    try core.checkKey(byteCount: value.byteCount, "mdb_cursor_get", table)
+    var opened: OpaquePointer?
+    unsafe try check(
+      mdb_cursor_open(core.handle, table.handle, &opened), "mdb_cursor_open", table)
+    defer { unsafe mdb_cursor_close(opened) }
+    var found = unsafe MDB_val()
+    let result = unsafe key.withUnsafeBytes { bytes in
+      var key = unsafe MDB_val(bytes)
+      return unsafe mdb_cursor_get(opened, &key, &found, MDB_SET)
+    }
+    guard try core.checkFound(result, "mdb_cursor_get", table) else { return false }
+    var count = 0
+    unsafe try check(mdb_cursor_count(opened, &count), "mdb_cursor_count", table)
+    // SAFETY: the value stays until the cursor moves or deletes.
+    let isEqual = unsafe value.withUnsafeBytes { unsafe $0.elementsEqual(found.lent) }
+    guard count == 1, isEqual else { return false }
+    try check(unsafe mdb_cursor_del(opened, 0), "mdb_cursor_del", table)
+    return true
+  }
+
   /// Deletes key by key, each found anew: LMDB 0.9.24 loses its place after repeated deletes with one
   /// cursor where keys have several values (ITS#9461).
   @usableFromInline

@@ -212,6 +212,21 @@ extension WriteTransaction {
     }
   }
 
+  /// Removes a key that has this value and no other.
+  /// - Returns: whether it was removed; false when it is not there, or has another value or several.
+  /// - Throws: `badKeySize` of either, what LMDB reports.
+  /// - Cost: one search. Corresponds to `mdb_cursor_del`.
+  @inlinable
+  package mutating func delete<K, V>(
+    _ key: K.Key, ifItsOnlyValueIs value: V.Key, in table: MultiTable<K, V>
+  ) throws(LMDBError) -> Bool {
+    try K.withEncodedKey(key) { (key) throws(LMDBError) in
+      try V.withEncodedKey(value) { (value) throws(LMDBError) in
+        try deleteSingle(key, value, in: table.base)
+      }
+    }
+  }
+
   /// Removes a key with all its values.
   /// - Returns: whether it was there.
   /// - Throws: `badKeySize`, what LMDB reports.

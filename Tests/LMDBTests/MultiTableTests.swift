@@ -49,6 +49,41 @@ struct MultiTableTests {
     #expect(read.contains == [true, false, false])
   }
 
+  @Test("removes a key by its only value, and no other", arguments: [UInt64(1), 2, 3])
+  func removesSingles(seed: UInt64) throws {
+    let table = try environment.multiTable("t", key: TextCodec.self, value: UInt64Codec.self)
+    var state = seed
+    func number(below end: UInt64) -> UInt64 {
+      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      return (state >> 33) % end
+    }
+    var model: [String: Set<UInt64>] = [:]
+    for _ in 0..<6_000 {
+      model["key-\(number(below: 4_000))", default: []].insert(number(below: 3))
+    }
+    try environment.write { transaction in
+      for (key, values) in model {
+        for value in values { try transaction.insert(value, for: key, in: table) }
+      }
+      for _ in 0..<6_000 {
+        let (key, value) = ("key-\(number(below: 4_200))", number(below: 3))
+        let isRemoved = try transaction.delete(key, ifItsOnlyValueIs: value, in: table)
+        #expect(isRemoved == (model[key] == [value]))
+        if isRemoved { model[key] = nil }
+      }
+    }
+    let read = try environment.read { transaction in
+      var read: [String: Set<UInt64>] = [:]
+      try transaction.scan(table) { key, value in
+        read[try TextCodec.decode(key), default: []].insert(try UInt64Codec.decode(value))
+        return .next
+      }
+      return read
+    }
+    #expect(read == model)
+    #expect(read.count > 1_000 && read.contains { $0.value.count > 1 })
+  }
+
   @Test("scans pairs by key and value, in both directions")
   func scans() throws {
     let table = try environment.multiTable("t", key: UInt8Codec.self, value: TextCodec.self)
