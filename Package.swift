@@ -154,8 +154,8 @@ for target in package.targets where target.type != .system {
       .enableExperimentalFeature("SuppressedAssociatedTypes"), .strictMemorySafety(),
     ]
   }
-  // Both lend the bytes of changes in place.
-  if ["ProfileStore", "ProfileSync"].contains(target.name) {
+  // They lend the bytes of changes and pushes in place.
+  if ["HubProtocol", "HubServer", "ProfileStore", "ProfileSync"].contains(target.name) {
     settings += [.enableExperimentalFeature("Lifetimes")]
   }
   // A pass runs where its caller runs, so that an apply closure needs no `Sendable`.

@@ -63,11 +63,12 @@ struct CBORReader: WireReader {
   }
 
   mutating func unsigned(through max: UInt64) throws(WireError) -> UInt64 {
-    let expectation = "an integer from 0 to \(max)"
     let header = try header()
-    if header.type == .negative { throw WireError(.outOfRange, expectation) }
-    guard header.type == .unsigned else { throw WireError(.illTyped, expectation) }
-    guard header.argument <= max else { throw WireError(.outOfRange, expectation) }
+    guard header.type == .unsigned, header.argument <= max else {
+      // Made only where it is thrown: a text costs more than the number.
+      let isInteger = header.type == .unsigned || header.type == .negative
+      throw WireError(isInteger ? .outOfRange : .illTyped, "an integer from 0 to \(max)")
+    }
     return header.argument
   }
 

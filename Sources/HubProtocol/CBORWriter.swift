@@ -56,6 +56,13 @@ struct CBORWriter: WireWriter {
     bytes.append(contentsOf: value)
   }
 
+  /// A text by itself: names, which are the same in every object.
+  static func text(_ text: String) -> [UInt8] {
+    var writer = CBORWriter(byteCountHint: 16)
+    writer.text(Array(text.utf8))
+    return writer.bytes
+  }
+
   /// Bytes that are CBOR already.
   mutating func copy(_ encoded: [UInt8]) { bytes.append(contentsOf: encoded) }
 

@@ -43,18 +43,12 @@ package struct EncodedRecords: Sendable {
   var bytes: [UInt8] { writer.bytes }
 
   // What stands before each value: the head of an object with six members, and the names.
-  private static let beginning = [CBOR.MajorType.map.rawValue << 5 | 6] + name("id")
-  private static let version = name("version")
-  private static let deleted = name("deleted")
-  private static let payload = name("payload")
-  private static let client = name("client")
-  private static let mutation = name("mutation")
-
-  private static func name(_ name: String) -> [UInt8] {
-    var writer = CBORWriter(byteCountHint: 16)
-    writer.text(Array(name.utf8))
-    return writer.bytes
-  }
+  private static let beginning = [CBOR.MajorType.map.rawValue << 5 | 6] + CBORWriter.text("id")
+  private static let version = CBORWriter.text("version")
+  private static let deleted = CBORWriter.text("deleted")
+  private static let payload = CBORWriter.text("payload")
+  private static let client = CBORWriter.text("client")
+  private static let mutation = CBORWriter.text("mutation")
 }
 
 extension ChangesPage {

@@ -62,10 +62,19 @@ extension HubCall {
       return encodedByteCountMax(
         contentBytes: max(pullBytes, recordBytes), elementCount: query.sentLimit, format: format)
     case .push(let push):
-      // The last payload that fits may begin just below `pullBytes`.
-      return encodedByteCountMax(
-        contentBytes: pullBytes + recordBytes, elementCount: push.mutations.count, format: format)
+      return answerByteCountMax(toPushOf: push.mutations.count, format: format, limits: limits)
     }
+  }
+
+  func answerByteCountMax(
+    toPushOf mutationCount: Int, format: WireFormat, limits: HubLimits
+  ) -> Int {
+    let payloadBytes = min(max(limits.payloadBytes, 0), WireLimits.payloadByteCountMax)
+    let pullBytes = min(max(limits.pullBytes, 0), HubCall.answerByteCountMax)
+    // The last payload that fits may begin just below `pullBytes`.
+    return encodedByteCountMax(
+      contentBytes: pullBytes + payloadBytes + RecordID.byteCountMax, elementCount: mutationCount,
+      format: format)
   }
 
   /// - Parameter contentBytes: Payload bytes, and those of IDs where the hub counts them.

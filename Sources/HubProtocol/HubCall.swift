@@ -50,6 +50,21 @@ public enum HubCall: Hashable, Sendable {
       timeout: timeout, stallLimit: stallLimit, mayWait: mayWait)
   }
 
+  /// The request of a push in CBOR whose mutations are encoded already; see
+  /// ``request(token:account:format:limits:)``.
+  /// - Parameter push: the push without its mutations.
+  package static func request(
+    pushing mutations: EncodedMutations, in push: PushRequest, token: String, account: AccountID,
+    limits: HubLimits
+  ) -> HubRequest {
+    let call = HubCall.push(push)
+    var request = call.request(token: token, account: account, format: .cbor, limits: limits)
+    request.body = push.encoded(with: mutations)
+    request.answerByteCountMax = call.answerByteCountMax(
+      toPushOf: mutations.count, format: .cbor, limits: limits)
+    return request
+  }
+
   /// The form of a stream of events, whatever the format of other answers.
   public static let eventContentType = "text/event-stream"
 }

@@ -3,7 +3,11 @@ public import Foundation
 extension PushAnswer: HubMessage {
   /// Reads an answer; see ``HubMessage/init(decoding:as:)``.
   public init(decoding body: Data, as format: WireFormat) throws(WireError) {
-    try self.init(wire: body, as: format)
+    if format == .cbor, let own = PushAnswer(ownForm: Array(body)) {
+      self = own
+    } else {
+      try self.init(wire: body, as: format)
+    }
   }
 
   /// The body; see ``HubMessage/encoded(as:)``.
@@ -52,13 +56,107 @@ extension PushAnswer: WireCoded {
 
   func write<Writer: WireWriter>(to writer: inout Writer) {
     writer.object { writer in
-      writer.member(PushAnswerMember.hub, uuid: hub)
-      writer.member(PushAnswerMember.epoch, uuid: epoch)
-      writer.member(PushAnswerMember.account, utf8: account.bytes)
-      writer.member(PushAnswerMember.highWater, unsigned: highWater)
-      writer.name(PushAnswerMember.results.rawValue)
+      writeHead(to: &writer)
       writer.list(results) { result, writer in result.write(to: &writer) }
     }
+  }
+
+  /// Everything but the results, whose name comes last.
+  fileprivate func writeHead<Writer: WireWriter>(to writer: inout Writer) {
+    writer.member(PushAnswerMember.hub, uuid: hub)
+    writer.member(PushAnswerMember.epoch, uuid: epoch)
+    writer.member(PushAnswerMember.account, utf8: account.bytes)
+    writer.member(PushAnswerMember.highWater, unsigned: highWater)
+    writer.name(PushAnswerMember.results.rawValue)
+  }
+}
+
+extension PushAnswer {
+  /// Reads an answer in which all was applied, as this module writes it; nil: it is another one.
+  package init?(ownForm body: [UInt8]) {
+    let read = OwnForm.read(body) { form -> PushAnswer? in
+      guard form.object() == 5, let hub = form.uuid("chubx$"), let epoch = form.uuid("eepochx$"),
+        let name = form.text("gaccount", byteCountMax: AccountID.byteCountMax),
+        let account = try? AccountID(bytes: body[name]),
+        let highWater = form.sequence("ihighWater"), form.takes("gresults"),
+        let count = form.list()
+      else { return nil }
+      var results: [MutationResult] = []
+      results.reserveCapacity(min(count, WireLimits.batchCountMax))
+      for _ in 0..<count {
+        guard form.object() == 3, let mutation = form.uuid("hmutationx$"), form.takes("fstatus")
+        else { return nil }
+        let isApplied = form.takes("gapplied")
+        guard isApplied || form.takes("iduplicate"), let version = form.sequence("gversion") else {
+          return nil
+        }
+        results.append(
+          MutationResult(
+            mutation: mutation, status: isApplied ? .applied : .duplicate, version: version))
+      }
+      return PushAnswer(
+        hub: hub, epoch: epoch, account: account, highWater: highWater, results: results)
+    }
+    guard let read else { return nil }
+    self = read
+  }
+
+  /// The answer in CBOR, with results that are encoded already in place of its own.
+  /// - Precondition: it has none of its own.
+  package func encoded(with encoded: EncodedResults) -> Data {
+    precondition(results.isEmpty, "an answer has its results in one form")
+    var head = CBORWriter(byteCountHint: 512)
+    head.beginObject()
+    writeHead(to: &head)
+    head.beginList(count: encoded.count)
+    head.endList()
+    head.endObject()
+    var data = Data(capacity: head.bytes.count + encoded.bytes.count)
+    data.append(contentsOf: head.bytes)
+    data.append(contentsOf: encoded.bytes)
+    return data
+  }
+}
+
+/// The results of a push in CBOR, written one by one.
+///
+/// The same bytes as a ``PushAnswer`` of such results would have, without a value for each that was
+/// applied.
+package struct EncodedResults: Sendable {
+  private var writer: CBORWriter
+  /// How many results there are.
+  package private(set) var count = 0
+
+  /// - Parameter countHint: how many there will be.
+  package init(countHint: Int) { writer = CBORWriter(byteCountHint: 96 * countHint) }
+
+  /// Adds the result of a mutation that has this version now, or had been given it before.
+  package mutating func append(mutation: UUID, isDuplicate: Bool, version: UInt64) {
+    writer.copy(EncodedResults.beginning)
+    writer.uuid(mutation)
+    writer.copy(isDuplicate ? EncodedResults.duplicate : EncodedResults.applied)
+    writer.unsigned(version)
+    count += 1
+  }
+
+  /// Adds any other result.
+  package mutating func append(_ result: MutationResult) {
+    result.write(to: &writer)
+    count += 1
+  }
+
+  /// Their bytes, as they stand in a list.
+  var bytes: [UInt8] { writer.bytes }
+
+  // What stands before each value: the head of an object with three members, and the names.
+  private static let beginning =
+    [CBOR.MajorType.map.rawValue << 5 | 3] + CBORWriter.text(ResultMember.mutation.rawValue)
+  private static let applied = status(.applied)
+  private static let duplicate = status(.duplicate)
+
+  private static func status(_ status: MutationStatus) -> [UInt8] {
+    [ResultMember.status.rawValue, status.rawValue, ResultMember.version.rawValue]
+      .flatMap(CBORWriter.text)
   }
 }
 

@@ -49,12 +49,100 @@ extension PushRequest: WireCoded {
 
   func write<Writer: WireWriter>(to writer: inout Writer) {
     writer.object { writer in
-      writer.member(PushMember.client, uuid: client)
-      writer.member(PushMember.epoch, uuid: epoch)
-      writer.member(PushMember.cursor, unsigned: cursor)
-      writer.name(PushMember.mutations.rawValue)
+      writeHead(to: &writer)
       writer.list(mutations) { mutation, writer in mutation.write(to: &writer) }
     }
+  }
+
+  /// Everything but the mutations, whose name comes last.
+  fileprivate func writeHead<Writer: WireWriter>(to writer: inout Writer) {
+    writer.member(PushMember.client, uuid: client)
+    writer.member(PushMember.epoch, uuid: epoch)
+    writer.member(PushMember.cursor, unsigned: cursor)
+    writer.name(PushMember.mutations.rawValue)
+  }
+}
+
+extension PushRequest {
+  /// The request in CBOR, with mutations that are encoded already in place of its own.
+  /// - Precondition: it has none of its own.
+  package func encoded(with encoded: EncodedMutations) -> Data {
+    precondition(mutations.isEmpty, "a request has its mutations in one form")
+    var head = CBORWriter(byteCountHint: 256)
+    head.beginObject()
+    writeHead(to: &head)
+    head.beginList(count: encoded.count)
+    head.endList()
+    head.endObject()
+    var data = Data(capacity: head.bytes.count + encoded.bytes.count)
+    data.append(contentsOf: head.bytes)
+    data.append(contentsOf: encoded.bytes)
+    return data
+  }
+}
+
+/// The mutations of a push in CBOR, written one by one straight from where their bytes lie.
+///
+/// The same bytes as a ``PushRequest`` of such mutations would have, without a value for each.
+package struct EncodedMutations: Sendable {
+  private var writer: CBORWriter
+  /// How many mutations there are.
+  package private(set) var count = 0
+
+  /// - Parameter byteCountHint: about how many bytes they will have.
+  package init(byteCountHint: Int) { writer = CBORWriter(byteCountHint: byteCountHint) }
+
+  /// About how many bytes a mutation has beside its ID and its payload.
+  package static let overheadByteCountHint = 160
+
+  /// Adds a mutation; see ``WireMutation``.
+  /// - Parameters:
+  ///   - id: 1 to 400 bytes of UTF-8, as they were stored.
+  ///   - payload: nil for a delete.
+  package mutating func append(
+    mutation: UUID, order: UInt64, id: RawSpan, base: WireBase?, firstSent: UInt64,
+    payload: RawSpan?
+  ) {
+    let memberCount: UInt8 = 5 + (base == nil ? 0 : 1) + (payload == nil ? 0 : 1)
+    writer.copy(EncodedMutations.beginnings[Int(memberCount)])
+    writer.uuid(mutation)
+    writer.copy(EncodedMutations.order)
+    writer.unsigned(order)
+    writer.copy(payload == nil ? EncodedMutations.delete : EncodedMutations.put)
+    writer.text(span: id)
+    if let base {
+      writer.copy(EncodedMutations.base)
+      switch base {
+      case .version(let version): writer.unsigned(version)
+      case .mutation(let earlier): writer.uuid(earlier)
+      }
+    }
+    writer.copy(EncodedMutations.firstSent)
+    writer.unsigned(firstSent)
+    if let payload {
+      writer.copy(EncodedMutations.payload)
+      writer.payload(span: payload)
+    }
+    count += 1
+  }
+
+  /// Their bytes, as they stand in a list.
+  var bytes: [UInt8] { writer.bytes }
+
+  // What stands before each value: the head of an object with so many members, and the names.
+  private static let beginnings = (UInt8(0)...7).map {
+    [CBOR.MajorType.map.rawValue << 5 | $0] + CBORWriter.text(MutationMember.mutation.rawValue)
+  }
+  private static let order = CBORWriter.text(MutationMember.order.rawValue)
+  private static let put = kind(.put)
+  private static let delete = kind(.delete)
+  private static let base = CBORWriter.text(MutationMember.base.rawValue)
+  private static let firstSent = CBORWriter.text(MutationMember.firstSent.rawValue)
+  private static let payload = CBORWriter.text(MutationMember.payload.rawValue)
+
+  private static func kind(_ kind: MutationKind) -> [UInt8] {
+    [MutationMember.kind.rawValue, kind.rawValue, MutationMember.id.rawValue]
+      .flatMap(CBORWriter.text)
   }
 }
 

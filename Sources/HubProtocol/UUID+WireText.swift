@@ -5,28 +5,32 @@ extension UUID {
   ///
   /// Foundation writes upper case and reads any; here another spelling is no UUID.
   init?(wireText text: ArraySlice<UInt8>) {
+    // SAFETY: the buffer is read within the closure only.
+    guard let uuid = text.withUnsafeBytes({ UUID(wireText: $0) }) else { return nil }
+    self = uuid
+  }
+
+  /// The same of bytes that lie elsewhere, which are read within the call only.
+  @inline(__always)
+  init?(wireText text: UnsafeRawBufferPointer) {
     guard text.count == 36 else { return nil }
-    // SAFETY: every offset is within the 36 bytes, and the buffer is read within the closure only.
-    let words: (UInt32, UInt32, UInt32, UInt32)? = text.withUnsafeBytes { text in
-      func half(_ offset: Int) -> UInt64 {
-        UInt64(UInt32(bigEndian: text.loadUnaligned(fromByteOffset: offset, as: UInt32.self)))
-      }
-      func whole(_ offset: Int) -> UInt64 {
-        UInt64(bigEndian: text.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
-      }
-      let hyphen = UInt8(ascii: "-")
-      guard text[8] == hyphen, text[13] == hyphen, text[18] == hyphen, text[23] == hyphen,
-        let first = HexWord.value(of: whole(0)),
-        let second = HexWord.value(of: half(9) << 32 | half(14)),
-        let third = HexWord.value(of: half(19) << 32 | half(24)),
-        let fourth = HexWord.value(of: whole(28))
-      else { return nil }
-      return (first, second, third, fourth)
+    // SAFETY: every offset is within the 36 bytes.
+    func half(_ offset: Int) -> UInt64 {
+      UInt64(UInt32(bigEndian: text.loadUnaligned(fromByteOffset: offset, as: UInt32.self)))
     }
-    guard let words else { return nil }
+    func whole(_ offset: Int) -> UInt64 {
+      UInt64(bigEndian: text.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+    }
+    let hyphen = UInt8(ascii: "-")
+    guard text[8] == hyphen, text[13] == hyphen, text[18] == hyphen, text[23] == hyphen,
+      let first = HexWord.value(of: whole(0)),
+      let second = HexWord.value(of: half(9) << 32 | half(14)),
+      let third = HexWord.value(of: half(19) << 32 | half(24)),
+      let fourth = HexWord.value(of: whole(28))
+    else { return nil }
     let halves = (
-      (UInt64(words.0) << 32 | UInt64(words.1)).bigEndian,
-      (UInt64(words.2) << 32 | UInt64(words.3)).bigEndian
+      (UInt64(first) << 32 | UInt64(second)).bigEndian,
+      (UInt64(third) << 32 | UInt64(fourth)).bigEndian
     )
     // SAFETY: any 16 bytes are a UUID.
     self.init(uuid: unsafeBitCast(halves, to: uuid_t.self))

@@ -175,7 +175,7 @@ struct MutationJudgeTests {
   func order() {
     let mutations = [3, 1, 2, 1, 0].map { WireMutation.put("r", order: $0) }
     let plan = PushPlan(
-      PushRequest(client: UUID(), epoch: UUID(), cursor: 0, mutations: mutations),
+      PushOutline(PushRequest(client: UUID(), epoch: UUID(), cursor: 0, mutations: mutations)),
       currentByteCountMax: 1, storedAt: 0)
     #expect(plan.judgingOrder == [4, 1, 3, 2, 0])
   }

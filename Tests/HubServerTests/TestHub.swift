@@ -183,6 +183,23 @@ extension HubServer {
   }
 }
 
+extension ContentDigest {
+  /// As it is stored.
+  var bytes: [UInt8] {
+    [high, low].flatMap { half in (0..<8).map { UInt8(truncatingIfNeeded: half >> (56 - 8 * $0)) } }
+  }
+
+  init(of mutation: WireMutation) {
+    var hasher = SHA256Hasher()
+    let id = mutation.id.bytes.span.bytes
+    if let payload = mutation.payload {
+      self.init(of: mutation.kind, id: id, payload: payload.span.bytes, by: &hasher)
+    } else {
+      self.init(of: mutation.kind, id: id, payload: nil, by: &hasher)
+    }
+  }
+}
+
 extension WireMutation {
   /// A put of a text.
   static func put(

@@ -1,5 +1,4 @@
 import CJOSE
-import Foundation
 package import HubProtocol
 
 /// The first half of the SHA-256 of a mutation's content: kind, ID and payload, and nothing else.
@@ -9,30 +8,43 @@ package import HubProtocol
 package struct ContentDigest: Hashable, Sendable {
   /// Its length, in bytes.
   package static let byteCount = 16
-  package let bytes: [UInt8]
+  /// Its bytes as two integers, the first byte the highest of the first.
+  package let high: UInt64
+  package let low: UInt64
 
-  package init(bytes: [UInt8]) {
-    precondition(bytes.count == ContentDigest.byteCount, "a content digest has 16 bytes")
-    self.bytes = bytes
+  package init(high: UInt64, low: UInt64) {
+    self.high = high
+    self.low = low
   }
 
-  package init(of mutation: WireMutation) {
-    var hasher = SHA256Hasher()
-    hasher.update([mutation.kind == .put ? 1 : 2])
+  /// - Parameters:
+  ///   - payload: nil for a delete.
+  ///   - hasher: of nothing yet; of nothing again when the call returns.
+  package init(
+    of kind: MutationKind, id: RawSpan, payload: RawSpan?, by hasher: inout SHA256Hasher
+  ) {
     // The length keeps the end of the ID and the start of the payload apart.
-    let count = UInt16(truncatingIfNeeded: mutation.id.bytes.count)
-    hasher.update([UInt8(count >> 8), UInt8(count & 0xFF)])
-    hasher.update(mutation.id.bytes)
-    if let payload = mutation.payload { hasher.update(payload) }
-    bytes = Array(hasher.finish().prefix(ContentDigest.byteCount))
+    let count = UInt16(truncatingIfNeeded: id.byteCount)
+    let head: InlineArray<3, UInt8> = [
+      kind == .put ? 1 : 2, UInt8(count >> 8), UInt8(truncatingIfNeeded: count),
+    ]
+    hasher.update(head.span.bytes)
+    hasher.update(id)
+    if let payload { hasher.update(payload) }
+    self = hasher.finish { digest in
+      // SAFETY: any bytes are an integer, and 32 are there.
+      ContentDigest(
+        high: UInt64(bigEndian: digest.unsafeLoadUnaligned(fromByteOffset: 0, as: UInt64.self)),
+        low: UInt64(bigEndian: digest.unsafeLoadUnaligned(fromByteOffset: 8, as: UInt64.self)))
+    }
   }
 }
 
 /// SHA-256 over parts. Corresponds to OpenSSL's `EVP_DigestUpdate` with `EVP_sha256`.
-struct SHA256Hasher: ~Copyable {
+package struct SHA256Hasher: ~Copyable {
   private let context: OpaquePointer
 
-  init() {
+  package init() {
     guard let context = EVP_MD_CTX_new(), EVP_DigestInit_ex(context, EVP_sha256(), nil) == 1 else {
       preconditionFailure("OpenSSL has no memory or no SHA-256")
     }
@@ -41,20 +53,25 @@ struct SHA256Hasher: ~Copyable {
 
   deinit { EVP_MD_CTX_free(context) }
 
-  mutating func update(_ bytes: some ContiguousBytes) {
+  mutating func update(_ bytes: RawSpan) {
     // SAFETY: OpenSSL reads `count` bytes within the call.
     let result = bytes.withUnsafeBytes { EVP_DigestUpdate(context, $0.baseAddress, $0.count) }
     precondition(result == 1, "OpenSSL could not take bytes into a digest")
   }
 
-  mutating func finish() -> [UInt8] {
+  /// Lends the digest, 32 bytes, and begins anew: making another one costs more than a small digest.
+  mutating func finish<R>(_ body: (RawSpan) -> R) -> R {
+    var digest = InlineArray<64, UInt8>(repeating: 0)
     var count: UInt32 = 0
-    let digest = [UInt8](unsafeUninitializedCapacity: 64) { buffer, initialized in
-      let result = EVP_DigestFinal_ex(context, buffer.baseAddress, &count)
-      precondition(result == 1 && count == 32, "OpenSSL could not finish a digest")
-      initialized = Int(count)
+    var span = digest.mutableSpan
+    // SAFETY: 64 bytes have room for the longest digest that there is.
+    let result = span.withUnsafeMutableBufferPointer {
+      EVP_DigestFinal_ex(context, $0.baseAddress, &count)
     }
-    return digest
+    precondition(result == 1 && count == 32, "OpenSSL could not finish a digest")
+    precondition(
+      EVP_DigestInit_ex(context, nil, nil) == 1, "OpenSSL could not begin another digest")
+    return body(digest.span.bytes.extracting(first: 32))
   }
 
   /// Bytes as hexadecimal digits in lower case.
@@ -65,9 +82,9 @@ struct SHA256Hasher: ~Copyable {
   }
 
   /// The digest of some bytes.
-  static func digest(of bytes: some ContiguousBytes) -> [UInt8] {
+  static func digest(of bytes: [UInt8]) -> [UInt8] {
     var hasher = SHA256Hasher()
-    hasher.update(bytes)
-    return hasher.finish()
+    hasher.update(bytes.span.bytes)
+    return hasher.finish { $0.withUnsafeBytes { Array($0) } }
   }
 }

@@ -54,6 +54,17 @@ package struct MutationFacts: Hashable, Sendable {
   }
 }
 
+/// What is judged: everything of a mutation that a verdict depends on beside its content's digest.
+package protocol JudgedMutation {
+  var mutation: UUID { get }
+  var base: WireBase? { get }
+  var firstSent: UInt64 { get }
+  /// The record that it changes.
+  var id: RecordID { get }
+}
+
+extension WireMutation: JudgedMutation {}
+
 /// What the hub decides on one mutation.
 package enum MutationVerdict: Hashable, Sendable {
   /// To be stored with this version.
@@ -84,7 +95,7 @@ package struct MutationJudge: Sendable {
 
   /// Decides on the next mutation.
   package mutating func judge(
-    _ mutation: WireMutation, digest: ContentDigest, facts: MutationFacts
+    _ mutation: some JudgedMutation, digest: ContentDigest, facts: MutationFacts
   ) -> MutationVerdict {
     let verdict = decide(mutation, digest: digest, facts: facts)
     switch verdict {
@@ -96,19 +107,19 @@ package struct MutationJudge: Sendable {
   }
 
   /// Notes that a mutation is not applied, without judging it.
-  package mutating func block(_ mutation: WireMutation) {
+  package mutating func block(_ mutation: some JudgedMutation) {
     if blockers[mutation.id] == nil { blockers[mutation.id] = mutation.mutation }
   }
 
   private func decide(
-    _ mutation: WireMutation, digest: ContentDigest, facts: MutationFacts
+    _ mutation: some JudgedMutation, digest: ContentDigest, facts: MutationFacts
   ) -> MutationVerdict {
     if let stored = facts.stored {
       return stored.digest == digest
         ? .duplicate(version: stored.version)
         : .rejected(.mutationReused, detail: "this mutation was applied with another content")
     }
-    if let blocker = blockers[mutation.id] { return .blocked(by: blocker) }
+    if !blockers.isEmpty, let blocker = blockers[mutation.id] { return .blocked(by: blocker) }
     if mutation.firstSent < idempotencyFloor {
       return .conflict(detail: "the hub no longer knows whether this mutation was applied")
     }
@@ -118,7 +129,7 @@ package struct MutationJudge: Sendable {
   }
 
   private func complaint(
-    aboutBaseOf mutation: WireMutation, facts: MutationFacts
+    aboutBaseOf mutation: some JudgedMutation, facts: MutationFacts
   ) -> MutationVerdict? {
     switch mutation.base {
     case nil: return nil

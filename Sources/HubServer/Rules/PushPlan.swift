@@ -1,11 +1,11 @@
-package import Foundation
+import Foundation
 package import HubProtocol
 
 /// A push made ready for the storing transaction: what needs no store is decided outside of it.
 package struct PushPlan: Sendable {
-  package let client: UUID
   package let claim: CursorClaim
-  package let mutations: [WireMutation]
+  /// What was pushed, in the body in which it came.
+  package let push: PushOutline
   /// One per mutation.
   package let digests: [ContentDigest]
   /// The places of the mutations in the order in which they are judged.
@@ -17,18 +17,126 @@ package struct PushPlan: Sendable {
   /// Verdicts from outside (a fault on demand), by place.
   package var imposed: [Int: MutationVerdict] = [:]
 
-  package init(_ request: PushRequest, currentByteCountMax: Int, storedAt: Int64) {
-    client = request.client
-    claim = CursorClaim(epoch: request.epoch, cursor: request.cursor)
-    mutations = request.mutations
-    digests = request.mutations.map(ContentDigest.init(of:))
-    // By `order`, equal ones as listed.
-    judgingOrder = request.mutations.indices.sorted { left, right in
-      let (first, second) = (request.mutations[left].order, request.mutations[right].order)
-      return first == second ? left < right : first < second
-    }
+  package init(_ push: PushOutline, currentByteCountMax: Int, storedAt: Int64) {
+    self.push = push
+    claim = CursorClaim(epoch: push.epoch, cursor: push.cursor)
+    digests = Self.digests(of: push)
+    judgingOrder = Self.judgingOrder(of: push.mutations)
     self.currentByteCountMax = currentByteCountMax
     self.storedAt = storedAt
+  }
+
+  /// A mutation by its place in the list.
+  func mutation(_ place: Int) -> PushedMutation {
+    PushedMutation(push: push, outline: push.mutations[place])
+  }
+
+  private static func digests(of push: PushOutline) -> [ContentDigest] {
+    var hasher = SHA256Hasher()
+    return push.mutations.map { mutation in
+      ContentDigest(
+        of: mutation.kind, id: push.bytes(mutation.id), payload: push.payload(of: mutation),
+        by: &hasher)
+    }
+  }
+
+  /// By `order`, equal ones as listed.
+  private static func judgingOrder(of mutations: [PushOutline.Mutation]) -> [Int] {
+    let places = Array(mutations.indices)
+    // A client lists them so.
+    if zip(mutations, mutations.dropFirst()).allSatisfy({ $0.order <= $1.order }) { return places }
+    return places.sorted { left, right in
+      let (first, second) = (mutations[left].order, mutations[right].order)
+      return first == second ? left < right : first < second
+    }
+  }
+}
+
+/// One mutation of a push, in the body in which it came.
+struct PushedMutation: JudgedMutation {
+  let push: PushOutline
+  let outline: PushOutline.Mutation
+
+  var mutation: UUID { outline.mutation }
+  var base: WireBase? { outline.base }
+  var firstSent: UInt64 { outline.firstSent }
+  /// Made when it is asked for.
+  var id: RecordID { push.record(of: outline) }
+}
+
+/// The verdicts on a push, in list order.
+package struct PushVerdicts: Sendable {
+  package let mutations: [PushOutline.Mutation]
+  package let verdicts: [MutationVerdict]
+  /// The newest record of those whose answer names it, by place; nil where there is none.
+  package var current: [Int: WireRecord] = [:]
+
+  /// - Parameter verdicts: one per mutation.
+  package init(on mutations: [PushOutline.Mutation], _ verdicts: [MutationVerdict]) {
+    self.mutations = mutations
+    self.verdicts = verdicts
+  }
+
+  /// Whether something took effect now.
+  package var hasApplied: Bool { verdicts.contains(where: \.isApplied) }
+
+  /// The results as the wire has them.
+  package var results: [MutationResult] { verdicts.indices.map(result) }
+
+  /// The same in CBOR.
+  package func encoded() -> EncodedResults {
+    var encoded = EncodedResults(countHint: verdicts.count)
+    for (place, verdict) in verdicts.enumerated() {
+      switch verdict {
+      case .applied(let version):
+        encoded.append(
+          mutation: mutations[place].mutation, isDuplicate: false, version: version)
+      case .duplicate(let version):
+        encoded.append(mutation: mutations[place].mutation, isDuplicate: true, version: version)
+      case .conflict, .rejected, .blocked, .busy: encoded.append(result(place))
+      }
+    }
+    return encoded
+  }
+
+  private func result(_ place: Int) -> MutationResult {
+    var result = verdicts[place].result(for: mutations[place].mutation)
+    result.current = current[place]
+    return result
+  }
+}
+
+extension MutationVerdict {
+  var isApplied: Bool {
+    if case .applied = self { true } else { false }
+  }
+
+  /// Whether the answer names the newest record.
+  var carriesCurrent: Bool {
+    switch self {
+    case .conflict, .rejected: true
+    case .applied, .duplicate, .blocked, .busy: false
+    }
+  }
+
+  /// The verdict as the wire has it, without `current`.
+  fileprivate func result(for mutation: UUID) -> MutationResult {
+    switch self {
+    case .applied(let version):
+      MutationResult(mutation: mutation, status: .applied, version: version)
+    case .duplicate(let version):
+      MutationResult(mutation: mutation, status: .duplicate, version: version)
+    case .conflict(let detail):
+      MutationResult(mutation: mutation, status: .conflict, detail: detail)
+    case .rejected(let code, let detail):
+      MutationResult(mutation: mutation, status: .rejected, code: code.rawValue, detail: detail)
+    case .blocked(let blocker):
+      MutationResult(
+        mutation: mutation, status: .deferred, code: HubCode.blockedBy.rawValue,
+        detail: blocker.uuidString.lowercased())
+    case .busy:
+      MutationResult(mutation: mutation, status: .deferred, code: HubCode.busy.rawValue)
+    }
   }
 }
 

@@ -88,10 +88,10 @@ package struct FaultPlan: Sendable {
 
   /// What the fault `verdicts` imposes, by place. `applied` and `duplicate` leave the rules to
   /// decide: neither can be given without a version.
-  func imposedVerdicts(on mutations: [WireMutation]) -> [Int: MutationVerdict] {
+  func imposedVerdicts(on count: Int) -> [Int: MutationVerdict] {
     var imposed: [Int: MutationVerdict] = [:]
     for case .verdicts(let statuses) in faults {
-      for (place, status) in statuses.enumerated() where place < mutations.count {
+      for (place, status) in statuses.enumerated() where place < count {
         switch status {
         case .applied, .duplicate: break
         case .conflict: imposed[place] = .conflict(detail: "a fault on demand")

@@ -91,22 +91,30 @@ extension HubService {
     _ request: AdmittedRequest, _ body: Data, _ account: AccountID, _ frame: inout ReplyFrame
   ) async throws -> Reply {
     _ = try parameters(of: request)
-    let push: PushRequest = try message(in: body, of: request)
+    let push = try self.push(in: body, of: request)
     try checkForm(of: push)
     guard let owner = try await store.owner(ofClient: push.client) else {
       throw Refusal(.clientUnknown, "nobody registered this client")
     }
     guard owner == account else { throw HubService.boundElsewhere }
     var plan = PushPlan(push, currentByteCountMax: limits.pullBytes, storedAt: Int64(now()))
-    if let faults = request.faults { plan.imposed = faults.imposedVerdicts(on: push.mutations) }
+    if let faults = request.faults {
+      plan.imposed = faults.imposedVerdicts(on: push.mutations.count)
+    }
     switch try await store.push(plan, for: account) {
     case .refused(let state, let refusal): throw refuse(refusal, state, &frame)
-    case .judged(let state, let results):
+    case .judged(let state, let verdicts):
       frame.epoch = state.epoch
-      return frame.reply(
-        PushAnswer(
-          hub: store.hubID, epoch: state.epoch, account: request.bodyAccount(account),
-          highWater: state.highWater, results: results))
+      var answer = PushAnswer(
+        hub: store.hubID, epoch: state.epoch, account: request.bodyAccount(account),
+        highWater: state.highWater, results: [])
+      if frame.format == .cbor {
+        return frame.reply(
+          status: 200, type: WireFormat.cbor.contentType,
+          body: answer.encoded(with: verdicts.encoded()))
+      }
+      answer.results = verdicts.results
+      return frame.reply(answer)
     }
   }
 
@@ -133,11 +141,28 @@ extension HubService {
   private func message<Message: HubMessage>(
     in body: Data, of request: AdmittedRequest
   ) throws(Refusal) -> Message {
+    try read(body, of: request) { (body, format) throws(WireError) in
+      try Message(decoding: body, as: format)
+    }
+  }
+
+  private func push(
+    in body: Data, of request: AdmittedRequest
+  ) throws(Refusal) -> PushOutline {
+    try read(body, of: request) { (body, format) throws(WireError) in
+      try PushOutline(decoding: body, as: format)
+    }
+  }
+
+  private func read<Message>(
+    _ body: Data, of request: AdmittedRequest,
+    _ decode: (Data, WireFormat) throws(WireError) -> Message
+  ) throws(Refusal) -> Message {
     guard let type = request.head.text(of: HubHeader.contentType),
       let format = WireFormat(contentType: type), !body.isEmpty
     else { throw Refusal(.badRequest, "the request needs a body") }
     do {
-      return try Message(decoding: body, as: format)
+      return try decode(body, format)
     } catch {
       throw Refusal(
         error.index == nil ? .badRequest : .badMutation, error.description, index: error.index)
@@ -148,7 +173,7 @@ extension HubService {
   ///
   /// Parts have a size only in a push that was understood: one that is malformed anywhere was
   /// answered with 400 before, however large its parts are. The size of the whole came before both.
-  private func checkForm(of push: PushRequest) throws(Refusal) {
+  private func checkForm(of push: PushOutline) throws(Refusal) {
     guard push.mutations.count <= limits.pushMutations else {
       throw Refusal(.tooLarge, "a push has at most \(limits.pushMutations) mutations")
     }

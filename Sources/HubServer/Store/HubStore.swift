@@ -120,9 +120,9 @@ package enum RecordOutcome: Sendable {
   case refused(AccountState, AccountRefusal)
 }
 
-/// The results of a push, in list order, or why it was not judged.
+/// The verdicts on a push, or why it was not judged.
 package enum PushOutcome: Sendable {
-  case judged(AccountState, [MutationResult])
+  case judged(AccountState, PushVerdicts)
   case refused(AccountState, AccountRefusal)
 }
 

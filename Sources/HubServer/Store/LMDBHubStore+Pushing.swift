@@ -14,11 +14,13 @@ extension LMDBHubStore {
         try transaction.put(row, for: account.bytes, in: tables.accounts)
         return .refused(row.state, refusal)
       }
-      let verdicts = try judge(plan, for: &row, &transaction)
-      if verdicts.contains(where: \.isApplied) {
+      var verdicts = PushVerdicts(
+        on: plan.push.mutations, try judge(plan, for: &row, &transaction))
+      if verdicts.hasApplied {
         try transaction.put(row, for: account.bytes, in: tables.accounts)
       }
-      return .judged(row.state, try results(of: plan, verdicts, row.number, transaction))
+      try addCurrent(to: &verdicts, of: plan, row.number, transaction)
+      return .judged(row.state, verdicts)
     }
   }
 
@@ -27,40 +29,59 @@ extension LMDBHubStore {
     _ plan: PushPlan, for row: inout AccountRow, _ transaction: inout WriteTransaction
   ) throws -> [MutationVerdict] {
     var judge = MutationJudge(state: row.state)
-    var verdicts = [MutationVerdict](repeating: .busy, count: plan.mutations.count)
+    var verdicts = [MutationVerdict](repeating: .busy, count: plan.push.mutations.count)
+    let isBehindAll = try isBehindAll(row, transaction)
     for place in plan.judgingOrder {
-      let mutation = plan.mutations[place]
+      let mutation = plan.mutation(place)
       if let imposed = plan.imposed[place] {
         judge.block(mutation)
         verdicts[place] = imposed
         continue
       }
-      let facts = try facts(about: mutation, row.number, transaction)
-      let verdict = judge.judge(mutation, digest: plan.digests[place], facts: facts)
-      verdicts[place] = verdict
-      if case .applied(let version) = verdict {
-        try apply(
-          mutation, of: plan, digest: plan.digests[place], version: version,
-          replacing: facts.newest, row.number, &transaction)
+      let digest = plan.digests[place]
+      verdicts[place] = try LentRecordKey.withKey(
+        row.number, plan.push.bytes(mutation.outline.id)
+      ) { record in
+        let facts = try facts(about: mutation, record, transaction)
+        let verdict = judge.judge(mutation, digest: digest, facts: facts)
+        if case .applied(let version) = verdict {
+          try apply(
+            mutation.outline, of: plan, record, digest: digest, version: version,
+            replacing: facts.newest, isBehindAll: isBehindAll, &transaction)
+        }
+        return verdict
       }
     }
     row.state.highWater = judge.highWater
     return verdicts
   }
 
+  /// Whether the account's next version lies behind all that are stored, of other accounts too.
+  private func isBehindAll(
+    _ row: AccountRow, _ transaction: borrowing some Transaction & ~Copyable
+  ) throws -> Bool {
+    let last = [
+      try transaction.firstKey(in: tables.changes, reversed: true),
+      try transaction.firstKey(in: tables.order, reversed: true),
+    ]
+    return last.allSatisfy { last in
+      guard let last else { return true }
+      return (last.number, last.version) <= (row.number, row.state.highWater)
+    }
+  }
+
   private func facts(
-    about mutation: WireMutation, _ number: UInt64,
+    about mutation: PushedMutation, _ record: LentRecordKey,
     _ transaction: borrowing some Transaction & ~Copyable
   ) throws -> MutationFacts {
     var facts = MutationFacts()
-    let key = MutationKeyCodec.Key(number: number, mutation: mutation.mutation)
+    let key = MutationKeyCodec.Key(number: record.number, mutation: mutation.mutation)
     facts.stored = try transaction.value(of: key, in: tables.results)
     // A repetition is decided by its stored result alone.
     if facts.stored != nil { return facts }
-    facts.newest = try transaction.value(
-      of: RecordKeyCodec.Key(number: number, id: mutation.id.bytes), in: tables.records)
+    facts.newest = try transaction.value(of: record, in: tables.recordsInPlace)
     if case .mutation(let base) = mutation.base {
-      facts.base = try baseResult(base, number, transaction)
+      facts.base = try baseResult(base, record.number, transaction)
     }
     return facts
   }
@@ -78,52 +99,76 @@ extension LMDBHubStore {
   }
 
   private func apply(
-    _ mutation: WireMutation, of plan: PushPlan, digest: ContentDigest, version: UInt64,
-    replacing old: RecordHead?, _ number: UInt64, _ transaction: inout WriteTransaction
+    _ mutation: PushOutline.Mutation, of plan: PushPlan, _ record: LentRecordKey,
+    digest: ContentDigest, version: UInt64, replacing old: RecordHead?, isBehindAll: Bool,
+    _ transaction: inout WriteTransaction
   ) throws {
     if let old {
       try transaction.delete(
-        VersionKeyCodec.Key(number: number, version: old.version), in: tables.changes)
+        VersionKeyCodec.Key(number: record.number, version: old.version), in: tables.changes)
     }
-    let place = VersionKeyCodec.Key(number: number, version: version)
-    let change = StoredChange(
-      id: mutation.id, payload: mutation.payload, client: plan.client,
-      mutation: mutation.mutation)
-    try transaction.put(change, for: place, in: tables.changes)
+    let place = VersionKeyCodec.Key(number: record.number, version: version)
+    let id = plan.push.bytes(mutation.id)
+    let payload = plan.push.payload(of: mutation)
     try transaction.put(
-      RecordHead(version: version, deleted: mutation.kind == .delete),
-      for: RecordKeyCodec.Key(number: number, id: mutation.id.bytes), in: tables.records)
+      byteCount: StoredChangeCodec.byteCount(id: id, payload: payload), for: place,
+      in: tables.changes, isBehindAll: isBehindAll
+    ) { room in
+      StoredChangeCodec.write(
+        id: id, payload: payload, client: plan.push.client, mutation: mutation.mutation, to: &room)
+    }
+    try transaction.put(
+      RecordHead(version: version, deleted: mutation.kind == .delete), for: record,
+      in: tables.recordsInPlace)
     try transaction.put(
       StoredResult(version: version, digest: digest),
-      for: MutationKeyCodec.Key(number: number, mutation: mutation.mutation), in: tables.results)
-    let applied = AppliedMutation(
-      mutation: mutation.mutation, storedAt: plan.storedAt, id: mutation.id)
-    try transaction.put(applied, for: place, in: tables.order)
+      for: MutationKeyCodec.Key(number: record.number, mutation: mutation.mutation),
+      in: tables.results)
+    try transaction.put(
+      byteCount: AppliedMutationCodec.byteCount(id: id), for: place, in: tables.order,
+      isBehindAll: isBehindAll
+    ) { room in
+      AppliedMutationCodec.write(
+        id: id, mutation: mutation.mutation, storedAt: plan.storedAt, to: &room)
+    }
   }
 
-  private func results(
-    of plan: PushPlan, _ verdicts: [MutationVerdict], _ number: UInt64,
+  /// Adds the newest records to the verdicts that name them.
+  private func addCurrent(
+    to verdicts: inout PushVerdicts, of plan: PushPlan, _ number: UInt64,
     _ transaction: borrowing some Transaction & ~Copyable
-  ) throws -> [MutationResult] {
+  ) throws {
     var budget = PayloadBudget(byteCountMax: plan.currentByteCountMax)
-    var results: [MutationResult] = []
-    results.reserveCapacity(verdicts.count)
-    for (mutation, verdict) in zip(plan.mutations, verdicts) {
-      var result = verdict.result(for: mutation.mutation)
-      if verdict.carriesCurrent, var current = try newest(mutation.id, of: number, transaction) {
-        if let payload = current.payload {
-          if budget.hasRoom {
-            budget.take(payload.count)
-          } else {
-            current.payload = nil
-            current.isPayloadOmitted = true
-          }
-        }
-        result.current = current
+    for (place, verdict) in verdicts.verdicts.enumerated() where verdict.carriesCurrent {
+      guard var current = try newest(plan.mutation(place).id, of: number, transaction) else {
+        continue
       }
-      results.append(result)
+      if let payload = current.payload {
+        if budget.hasRoom {
+          budget.take(payload.count)
+        } else {
+          current.payload = nil
+          current.isPayloadOmitted = true
+        }
+      }
+      verdicts.current[place] = current
     }
-    return results
+  }
+}
+
+extension WriteTransaction {
+  /// Makes room for a value and has `body` fill it in place.
+  /// - Parameter isBehindAll: the key lies behind all others of the table: its pages are filled to their
+  ///   end then.
+  fileprivate mutating func put<K, V>(
+    byteCount: Int, for key: K.Key, in table: Table<K, V>, isBehindAll: Bool,
+    _ body: (inout OutputRawSpan) -> Void
+  ) throws(LMDBError) {
+    if isBehindAll {
+      try append(byteCount: byteCount, for: key, in: table, body)
+    } else {
+      try put(byteCount: byteCount, for: key, in: table, body)
+    }
   }
 }
 
@@ -132,43 +177,9 @@ extension PushOutcome {
   /// for.
   fileprivate var isChange: Bool {
     switch self {
-    case .judged(_, let results): results.contains { $0.status == .applied }
+    case .judged(_, let verdicts): verdicts.hasApplied
     case .refused(_, .epochChanged): true
     case .refused: false
-    }
-  }
-}
-
-extension MutationVerdict {
-  fileprivate var isApplied: Bool {
-    if case .applied = self { true } else { false }
-  }
-
-  /// Whether the answer names the newest record.
-  fileprivate var carriesCurrent: Bool {
-    switch self {
-    case .conflict, .rejected: true
-    case .applied, .duplicate, .blocked, .busy: false
-    }
-  }
-
-  /// The verdict as the wire has it, without `current`.
-  fileprivate func result(for mutation: UUID) -> MutationResult {
-    switch self {
-    case .applied(let version):
-      MutationResult(mutation: mutation, status: .applied, version: version)
-    case .duplicate(let version):
-      MutationResult(mutation: mutation, status: .duplicate, version: version)
-    case .conflict(let detail):
-      MutationResult(mutation: mutation, status: .conflict, detail: detail)
-    case .rejected(let code, let detail):
-      MutationResult(mutation: mutation, status: .rejected, code: code.rawValue, detail: detail)
-    case .blocked(let blocker):
-      MutationResult(
-        mutation: mutation, status: .deferred, code: HubCode.blockedBy.rawValue,
-        detail: blocker.uuidString.lowercased())
-    case .busy:
-      MutationResult(mutation: mutation, status: .deferred, code: HubCode.busy.rawValue)
     }
   }
 }

@@ -25,6 +25,8 @@ final class LMDBHubStore: HubStore {
     let accounts: Table<BytesCodec, AccountRowCodec>
     /// Record ID to newest version.
     let records: Table<RecordKeyCodec, RecordHeadCodec>
+    /// The same, for IDs that lie in memory that is lent.
+    let recordsInPlace: Table<LentRecordKeyCodec, RecordHeadCodec>
     /// Version to the change that is the newest of its record.
     let changes: Table<VersionKeyCodec, StoredChangeCodec>
     /// Mutation to result.
@@ -42,6 +44,8 @@ final class LMDBHubStore: HubStore {
         "accounts", key: BytesCodec.self, value: AccountRowCodec.self)
       records = try environment.table(
         "records", key: RecordKeyCodec.self, value: RecordHeadCodec.self)
+      recordsInPlace = try environment.table(
+        "records", key: LentRecordKeyCodec.self, value: RecordHeadCodec.self)
       changes = try environment.table(
         "changes", key: VersionKeyCodec.self, value: StoredChangeCodec.self)
       results = try environment.table(

@@ -30,6 +30,38 @@ enum RecordKeyCodec: KeyCodec {
   }
 }
 
+/// The same key, with an ID that lies in somebody else's memory, to be used only while that is there.
+struct LentRecordKey {
+  var number: UInt64
+  private let id: UnsafeRawBufferPointer
+
+  /// Lends the key to `body`.
+  static func withKey<R>(
+    _ number: UInt64, _ id: RawSpan, _ body: (LentRecordKey) throws -> R
+  ) rethrows -> R {
+    // SAFETY: the span is there until `body` returns, and no caller keeps the value.
+    try id.withUnsafeBytes { try body(LentRecordKey(number: number, id: $0)) }
+  }
+
+  /// The record's ID.
+  var bytes: RawSpan {
+    @_lifetime(borrow self)
+    get { RawSpan(_unsafeBytes: id) }
+  }
+}
+
+/// The same keys as ``RecordKeyCodec`` has, without a copy: for looking up and storing, never read.
+enum LentRecordKeyCodec: KeyCodec {
+  static func encode(_ key: LentRecordKey, into buffer: inout KeyBuffer) {
+    buffer.append(bigEndian: key.number)
+    buffer.append(key.bytes)
+  }
+
+  static func decode(_ bytes: RawSpan) throws(LMDBError) -> LentRecordKey {
+    throw badForm("a lent record ID is never read")
+  }
+}
+
 /// The key of a version within its account.
 enum VersionKeyCodec: KeyCodec {
   struct Key: Sendable {
@@ -40,6 +72,13 @@ enum VersionKeyCodec: KeyCodec {
   static func encode(_ key: Key, into buffer: inout KeyBuffer) {
     buffer.append(bigEndian: key.number)
     buffer.append(bigEndian: key.version)
+  }
+
+  static func withEncodedKey<R, E: Error>(
+    _ key: Key, _ body: (RawSpan) throws(E) -> R
+  ) throws(E) -> R {
+    let words: InlineArray<2, UInt64> = [key.number.bigEndian, key.version.bigEndian]
+    return try body(words.span.bytes)
   }
 
   static func decode(_ bytes: RawSpan) throws(LMDBError) -> Key {
@@ -60,6 +99,15 @@ enum MutationKeyCodec: KeyCodec {
   static func encode(_ key: Key, into buffer: inout KeyBuffer) {
     buffer.append(bigEndian: key.number)
     buffer.append(key.mutation)
+  }
+
+  static func withEncodedKey<R, E: Error>(
+    _ key: Key, _ body: (RawSpan) throws(E) -> R
+  ) throws(E) -> R {
+    // SAFETY: any 16 bytes are two integers.
+    let mutation = unsafeBitCast(key.mutation.uuid, to: (UInt64, UInt64).self)
+    let words: InlineArray<3, UInt64> = [key.number.bigEndian, mutation.0, mutation.1]
+    return try body(words.span.bytes)
   }
 
   static func decode(_ bytes: RawSpan) throws(LMDBError) -> Key {

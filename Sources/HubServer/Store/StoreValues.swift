@@ -72,11 +72,10 @@ enum RecordHeadCodec: ValueCodec {
   static func withEncoded<R>(
     _ head: RecordHead, _ body: (RawSpan) throws(LMDBError) -> R
   ) throws(LMDBError) -> R {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(9)
-    bytes.append(bigEndian: head.version)
-    bytes.append(head.deleted ? 1 : 0)
-    return try body(bytes.span.bytes)
+    let words: InlineArray<2, UInt64> = [
+      head.version.bigEndian, ((head.deleted ? UInt64(1) : 0) << 56).bigEndian,
+    ]
+    return try body(words.span.bytes.extracting(first: 9))
   }
 
   static func decode(_ bytes: RawSpan) throws(LMDBError) -> RecordHead {
@@ -108,16 +107,41 @@ enum StoredChangeCodec: ValueCodec {
   static func withEncoded<R>(
     _ change: StoredChange, _ body: (RawSpan) throws(LMDBError) -> R
   ) throws(LMDBError) -> R {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(
-      headByteCount + change.id.bytes.count + (change.payload?.count ?? 0))
-    bytes.append(change.payload == nil ? 1 : 0)
-    bytes.append(change.client)
-    bytes.append(change.mutation)
-    bytes.append(bigEndian: UInt16(change.id.bytes.count))
-    bytes.append(contentsOf: change.id.bytes)
-    if let payload = change.payload { bytes.append(contentsOf: payload) }
+    guard let payload = change.payload else {
+      return try withEncoded(change, payload: nil, body)
+    }
+    return try withEncoded(change, payload: payload.span.bytes, body)
+  }
+
+  private static func withEncoded<R>(
+    _ change: StoredChange, payload: RawSpan?, _ body: (RawSpan) throws(LMDBError) -> R
+  ) throws(LMDBError) -> R {
+    let id = change.id.bytes
+    var bytes = [UInt8](repeating: 0, count: byteCount(id: id.span.bytes, payload: payload))
+    fill(&bytes) { room in
+      write(
+        id: id.span.bytes, payload: payload, client: change.client, mutation: change.mutation,
+        to: &room)
+    }
     return try body(bytes.span.bytes)
+  }
+
+  /// How long a stored change is.
+  static func byteCount(id: RawSpan, payload: RawSpan?) -> Int {
+    headByteCount + id.byteCount + (payload?.byteCount ?? 0)
+  }
+
+  /// Writes a stored change where it is going to lie.
+  /// - Parameter room: of ``byteCount(id:payload:)``.
+  static func write(
+    id: RawSpan, payload: RawSpan?, client: UUID, mutation: UUID, to room: inout OutputRawSpan
+  ) {
+    room.append(payload == nil ? 1 as UInt8 : 0, as: UInt8.self)
+    room.append(client)
+    room.append(mutation)
+    room.append(bigEndian: UInt16(id.byteCount))
+    room.append(contentsOf: id)
+    if let payload { room.append(contentsOf: payload) }
   }
 
   static func decode(_ bytes: RawSpan) throws(LMDBError) -> StoredChange {
@@ -161,11 +185,10 @@ enum StoredResultCodec: ValueCodec {
   static func withEncoded<R>(
     _ result: StoredResult, _ body: (RawSpan) throws(LMDBError) -> R
   ) throws(LMDBError) -> R {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(byteCount)
-    bytes.append(bigEndian: result.version)
-    bytes.append(contentsOf: result.digest.bytes)
-    return try body(bytes.span.bytes)
+    let words: InlineArray<3, UInt64> = [
+      result.version.bigEndian, result.digest.high.bigEndian, result.digest.low.bigEndian,
+    ]
+    return try body(words.span.bytes)
   }
 
   static func decode(_ bytes: RawSpan) throws(LMDBError) -> StoredResult {
@@ -174,7 +197,8 @@ enum StoredResultCodec: ValueCodec {
     }
     return StoredResult(
       version: bytes.loadBigEndian(),
-      digest: ContentDigest(bytes: bytes.extracting(8...).copiedBytes()))
+      digest: ContentDigest(
+        high: bytes.loadBigEndian(at: 8), low: bytes.loadBigEndian(at: 16)))
   }
 }
 
@@ -193,12 +217,25 @@ enum AppliedMutationCodec: ValueCodec {
   static func withEncoded<R>(
     _ applied: AppliedMutation, _ body: (RawSpan) throws(LMDBError) -> R
   ) throws(LMDBError) -> R {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(headByteCount + applied.id.bytes.count)
-    bytes.append(applied.mutation)
-    bytes.append(bigEndian: applied.storedAt)
-    bytes.append(contentsOf: applied.id.bytes)
+    let id = applied.id.bytes
+    var bytes = [UInt8](repeating: 0, count: byteCount(id: id.span.bytes))
+    fill(&bytes) { room in
+      write(id: id.span.bytes, mutation: applied.mutation, storedAt: applied.storedAt, to: &room)
+    }
     return try body(bytes.span.bytes)
+  }
+
+  /// How long a stored one is.
+  static func byteCount(id: RawSpan) -> Int { headByteCount + id.byteCount }
+
+  /// Writes one where it is going to lie.
+  /// - Parameter room: of ``byteCount(id:)``.
+  static func write(
+    id: RawSpan, mutation: UUID, storedAt: Int64, to room: inout OutputRawSpan
+  ) {
+    room.append(mutation)
+    room.append(bigEndian: storedAt)
+    room.append(contentsOf: id)
   }
 
   static func decode(_ bytes: RawSpan) throws(LMDBError) -> AppliedMutation {
@@ -248,5 +285,33 @@ extension [UInt8] {
 
   fileprivate mutating func append(_ uuid: UUID) {
     Swift.withUnsafeBytes(of: uuid.uuid) { append(contentsOf: $0) }
+  }
+}
+
+/// Has bytes filled from their beginning.
+private func fill(_ bytes: inout [UInt8], _ body: (inout OutputRawSpan) -> Void) {
+  bytes.withUnsafeMutableBytes { buffer in
+    // SAFETY: the buffer is written within the closure only.
+    var room = OutputRawSpan(buffer: buffer, initializedCount: 0)
+    body(&room)
+    _ = room.finalize(for: buffer)
+  }
+}
+
+extension OutputRawSpan {
+  fileprivate mutating func append(bigEndian value: some FixedWidthInteger & BitwiseCopyable) {
+    append(value.bigEndian, as: type(of: value))
+  }
+
+  fileprivate mutating func append(_ uuid: UUID) { append(uuid.uuid, as: uuid_t.self) }
+
+  /// - Precondition: there is room.
+  fileprivate mutating func append(contentsOf bytes: RawSpan) {
+    withUnsafeMutableBytes { room, filled in
+      // SAFETY: the slice's own check holds the bounds.
+      UnsafeMutableRawBufferPointer(rebasing: room[filled..<filled + bytes.byteCount])
+        .copyMemory(from: bytes.withUnsafeBytes { $0 })
+      filled += bytes.byteCount
+    }
   }
 }
