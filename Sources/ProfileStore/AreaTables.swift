@@ -20,6 +20,8 @@ struct AreaTables: Sendable {
   let sent: Table<UInt64Codec, UInt64Codec>
   /// record → the orders of its waiting mutations.
   let edits: MultiTable<RecordIDCodec, UInt64Codec>
+  /// The same, for IDs that lie in memory that is lent.
+  let editsInPlace: MultiTable<RecordBytesCodec, UInt64Codec>
   /// record → what is known of it at the hub.
   let known: Table<RecordIDCodec, KnownRecordCodec>
   /// The same, for IDs that lie in memory that is lent.
@@ -41,6 +43,8 @@ struct AreaTables: Sendable {
     sent = try environment.table("sent", key: UInt64Codec.self, value: UInt64Codec.self)
     edits = try environment.multiTable(
       Self.editsName, key: RecordIDCodec.self, value: UInt64Codec.self)
+    editsInPlace = try environment.multiTable(
+      Self.editsName, key: RecordBytesCodec.self, value: UInt64Codec.self)
     known = try environment.table("known", key: RecordIDCodec.self, value: KnownRecordCodec.self)
     knownInPlace = try environment.table(
       "known", key: RecordBytesCodec.self, value: KnownRecordCodec.self)
@@ -187,7 +191,7 @@ enum AcknowledgedCodec: StoredForm {
   /// Its UUID, without reading the rest.
   static func mutation(_ bytes: RawSpan) throws(LMDBError) -> UUID {
     try requireHead(bytes)
-    return bytes.loadUUID(at: 44 + OutboxEntry.mutationOffset)
+    return bytes.loadUUID(at: headByteCount + OutboxEntry.mutationOffset)
   }
 
   /// When it was acknowledged, without reading the rest.
@@ -198,8 +202,34 @@ enum AcknowledgedCodec: StoredForm {
   }
 
   private static func requireHead(_ bytes: RawSpan) throws(LMDBError) {
-    guard bytes.byteCount >= 44 + OutboxEntry.mutationOffset + 16 else {
+    guard bytes.byteCount >= headByteCount + OutboxEntry.mutationOffset + 16 else {
       throw LMDBError(.badForm, operation: "decode", detail: "an acknowledged mutation")
+    }
+  }
+
+  /// What lies before the entry.
+  private static let headByteCount = 44
+
+  /// How long one with this stored entry is.
+  static func byteCount(of entry: RawSpan) -> Int { headByteCount + entry.byteCount }
+
+  /// Writes one where it is going to lie, with the entry as it is stored.
+  /// - Parameter room: of ``byteCount(of:)``.
+  static func write(
+    epoch: UUID, version: UInt64, acknowledgedAt: Date, order: UInt64, entry: RawSpan,
+    to room: inout OutputRawSpan
+  ) {
+    room.append(epoch.uuid, as: uuid_t.self)
+    room.append(version.bigEndian, as: UInt64.self)
+    room.append(ByteWriter.stored(acknowledgedAt).bigEndian, as: UInt64.self)
+    room.append(order.bigEndian, as: UInt64.self)
+    room.append(UInt32(entry.byteCount).bigEndian, as: UInt32.self)
+    room.withUnsafeMutableBytes { room, filled in
+      // SAFETY: the slice's own check holds the bounds.
+      entry.withUnsafeBytes {
+        UnsafeMutableRawBufferPointer(rebasing: room[filled...]).copyMemory(from: $0)
+      }
+      filled += entry.byteCount
     }
   }
 

@@ -16,10 +16,12 @@ struct ByteWriter {
     withUnsafeBytes(of: uuid.uuid) { bytes.append(contentsOf: $0) }
   }
 
+  mutating func write(_ time: Date) { write(Self.stored(time)) }
+
   /// Milliseconds since 1970; a time that has no such number is the nearest one that has.
-  mutating func write(_ time: Date) {
+  static func stored(_ time: Date) -> UInt64 {
     let milliseconds = time.timeIntervalSince1970 * 1_000
-    write(milliseconds > 0 ? UInt64(min(milliseconds, 0x1p63)) : 0)
+    return milliseconds > 0 ? UInt64(min(milliseconds, 0x1p63)) : 0
   }
 
   /// A length of 32 bits, then the bytes.

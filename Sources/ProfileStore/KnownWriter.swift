@@ -226,25 +226,40 @@ struct KnownWriter {
     _ record: RecordID, version: UInt64, payload: Data?, isOwn: Bool,
     _ transaction: inout WriteTransaction
   ) throws {
-    var row = try transaction.value(of: record, in: tables.known) ?? KnownRecord()
-    if let newest = row.newest, let known = try comparison.version(newest), known >= version {
-      return
+    let id = record.bytes.span.bytes
+    guard let payload else {
+      return try take(id, version: version, payload: nil, isOwn: isOwn, &transaction)
     }
-    // The hub has the record, or its deletion, in this epoch: it is lost no more, and an edit is based
-    // on that.
-    if hasLost { try transaction.delete(record, in: tables.lost) }
-    let mark = KnownRecord.Mark(epoch: epoch, version: version, isDeleted: payload == nil)
-    row.ahead = KnownRecord.Ahead(mark: mark, isOwn: isOwn)
-    if keepsRecords {
-      try tables.dropBody(row.body, isGone: payload == nil, &log, &transaction)
-      row.body = try payload.map { payload in
-        let body = try tables.appendBody(
-          id: record.bytes.span.bytes, payload: payload.span.bytes, version: version,
-          epoch: epoch, &log, &transaction)
-        written += UInt64(body.units)
-        return body
+    try take(id, version: version, payload: payload.span.bytes, isOwn: isOwn, &transaction)
+  }
+
+  /// The same, of a record whose ID and payload lie in memory that is no page of the area.
+  mutating func take(
+    _ record: RawSpan, version: UInt64, payload: RawSpan?, isOwn: Bool,
+    _ transaction: inout WriteTransaction
+  ) throws {
+    let isDeleted = payload == nil
+    try RecordBytes.withBytes(of: record) { id in
+      var row = try transaction.value(of: id, in: tables.knownInPlace) ?? KnownRecord()
+      if let newest = row.newest, let known = try comparison.version(newest), known >= version {
+        return
       }
+      // The hub has the record, or its deletion, in this epoch: it is lost no more, and an edit is
+      // based on that.
+      if hasLost { try transaction.delete(RecordID(copying: record), in: tables.lost) }
+      let mark = KnownRecord.Mark(epoch: epoch, version: version, isDeleted: isDeleted)
+      row.ahead = KnownRecord.Ahead(mark: mark, isOwn: isOwn)
+      if keepsRecords {
+        try tables.dropBody(row.body, isGone: isDeleted, &log, &transaction)
+        row.body = nil
+        if let payload {
+          let body = try tables.appendBody(
+            id: record, payload: payload, version: version, epoch: epoch, &log, &transaction)
+          written += UInt64(body.units)
+          row.body = body
+        }
+      }
+      try transaction.put(row, for: id, in: tables.knownInPlace)
     }
-    try transaction.put(row, for: record, in: tables.known)
   }
 }

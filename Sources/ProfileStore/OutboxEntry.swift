@@ -126,7 +126,18 @@ extension OutboxEntry {
     return bytes.loadBigEndian(at: mutationOffset + 16)
   }
 
-  private enum Flag {
+  /// How many bytes the sum and the time of the enqueue have, which lie behind the UUID.
+  static let sumAndTimeByteCount = 16
+
+  /// The form and the flags, with which a stored entry begins.
+  static func flags(_ reader: inout SpanReader) throws(StoreError) -> UInt8 {
+    guard try reader.readUInt8() == form else { throw reader.damaged }
+    let flags = try reader.readUInt8()
+    guard flags < 16 else { throw reader.damaged }
+    return flags
+  }
+
+  enum Flag {
     static let isCallerGiven: UInt8 = 1
     static let isPut: UInt8 = 2
     static let isHidden: UInt8 = 4

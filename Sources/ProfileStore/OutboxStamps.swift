@@ -8,8 +8,19 @@ struct OutboxStamps {
   let unownedThrough: UInt64
 
   func require(_ entry: OutboxEntry) throws(StoreError) {
-    let stamp = entry.stamp ?? (entry.order <= unownedThrough ? owner : nil)
-    guard stamp == owner else { throw StoreError.foreignStamp }
+    guard let stamp = entry.stamp else { return try require(nil, at: entry.order) }
+    try require(stamp.span.bytes, at: entry.order)
+  }
+
+  /// - Parameters:
+  ///   - stamp: the bytes of the account under which a mutation was enqueued; nil: signed out.
+  ///   - order: its place.
+  func require(_ stamp: RawSpan?, at order: UInt64) throws(StoreError) {
+    guard let stamp else {
+      guard order <= unownedThrough else { throw StoreError.foreignStamp }
+      return
+    }
+    guard byteOrder(stamp, owner.span.bytes) == 0 else { throw StoreError.foreignStamp }
   }
 }
 

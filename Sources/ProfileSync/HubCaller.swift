@@ -40,6 +40,17 @@ struct HubCaller: Sendable {
     _ call: HubCall, _ kind: Expectation.Call, as measured: RequestMeasurement.Call? = nil,
     limits: HubLimits
   ) async throws -> HubResponse {
+    try await ask(kind, as: measured) { token in
+      call.request(token: token, account: account.id, format: .cbor, limits: limits)
+    }
+  }
+
+  /// The same with a request that is made in another way.
+  /// - Parameter makeRequest: gets the token, and is called again with a new one.
+  func ask(
+    _ kind: Expectation.Call, as measured: RequestMeasurement.Call? = nil,
+    _ makeRequest: (_ token: String) -> HubRequest
+  ) async throws -> HubResponse {
     var refresh = TokenRefresh()
     var isRepeated = false
     while true {
@@ -47,10 +58,8 @@ struct HubCaller: Sendable {
       board.lastUsed.withLock { $0 = now }
       var refused = PassRunner.Refused(action: .refreshToken)
       if let token = now.token {
-        let request = call.request(
-          token: token, account: account.id, format: .cbor, limits: limits)
         let (response, action) = try await exchange(
-          request, kind, measured ?? kind.measured, isRepeated: isRepeated)
+          makeRequest(token), kind, measured ?? kind.measured, isRepeated: isRepeated)
         if action == .use { return response }
         refused = PassRunner.Refused(
           action: action, hubCode: AnswerJudge.problem(of: response)?.code,

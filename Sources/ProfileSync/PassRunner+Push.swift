@@ -27,25 +27,23 @@ extension PassRunner {
     /// What was read last.
     var read: [OutboxEntry] = []
     /// What was sent last, and the verdicts on it.
-    var sent: [OutboxEntry] = []
+    var sent: [PushItem] = []
     var answer: PushAnswer?
     /// What lies behind it; the area knows that it is about to be sent.
-    var ahead: [OutboxEntry] = []
+    var ahead: OutgoingBatch?
+    var refusal: Refused?
 
     /// What the verdicts mean; a deferred one is not among them.
     var settlements: [(order: UInt64, mutation: UUID, settlement: Settlement)] {
-      zip(sent, answer?.results ?? []).compactMap { entry, result in
-        PushPlan.settlement(of: result).map { (entry.order, entry.mutation, $0) }
+      zip(sent, answer?.results ?? []).compactMap { item, result in
+        PushPlan.settlement(of: result).map { (item.order, item.mutation, $0) }
       }
     }
 
-    /// Those of some entries that a machine wants sent.
-    static func entries(_ entries: [OutboxEntry], of items: [PushItem]) -> [OutboxEntry] {
-      if entries.count == items.count { return entries }
-      let orders = Set(items.map(\.order))
-      return entries.filter { orders.contains($0.order) }
+    /// What the machine is told of the answer.
+    var verdicts: PushMachine.Event {
+      .verdicts(answer?.results.map(\.status) ?? [], ahead: ahead?.items ?? [])
     }
-    var refusal: Refused?
   }
 
   private func perform(
@@ -61,13 +59,15 @@ extension PassRunner {
       work.read = try area.heldMutations(dueAt: policy.now())
       return .read(work.read.map(PushItem.init))
     case .send(let items):
-      work.sent = PushWork.entries(work.read, of: items)
-      work.ahead = try await remember(&work.sent, lookahead: machine.lookahead, hub)
-      return try await verdicts(&work, hub)
+      work.sent = items
+      let batch = try await remember(&work, lookahead: machine.lookahead, hub)
+      work.answer = try await send(batch, hub)
+      return work.verdicts
     case .settleAndSend(let items):
       return try await settleAndSend(items, lookahead: machine.lookahead, &work, hub)
     case .sendNothing:
-      return .verdicts(try await send([], hub).results.map(\.status))
+      let nothing = OutgoingBatch([], highWater: hub.highWater)
+      return .verdicts(try await send(nothing, hub).results.map(\.status))
     case .settle:
       _ = try await Self.settle(work, in: area, policy, markingNext: machine.lookahead)
       count(settled: work)
@@ -89,34 +89,21 @@ extension PassRunner {
     }
   }
 
-  /// Sends what is in hand.
-  private func verdicts(
-    _ work: inout PushWork, _ hub: SessionAnswer
-  ) async throws -> PushMachine.Event {
-    let answer = try await send(work.sent, hub)
-    work.answer = answer
-    return .verdicts(answer.results.map(\.status), ahead: work.ahead.map(PushItem.init))
-  }
-
-  /// Makes sure, before a batch goes, that the area knows of its first transmission; the commit that this
-  /// needs knows of the batch behind it, too.
-  /// - Returns: the batch behind it; none where a commit of its own would be needed to know of it.
+  /// Makes sure, before a batch goes, that the area knows of its first transmission. The commit that this
+  /// needs knows of the batch behind it, too; one of its own is not made for that.
+  /// - Returns: the batch, as it is sent.
   private func remember(
-    _ entries: inout [OutboxEntry], lookahead next: NextBatches?, _ hub: SessionAnswer
-  ) async throws -> [OutboxEntry] {
-    let new = entries.indices.filter { entries[$0].firstSent == nil }
+    _ work: inout PushWork, lookahead next: NextBatches?, _ hub: SessionAnswer
+  ) async throws -> OutgoingBatch {
+    let orders = Set(work.sent.map(\.order))
+    let entries = work.read.filter { orders.contains($0.order) }
+    let new = entries.filter { $0.firstSent == nil }.map(\.order)
     if new.isEmpty {
-      guard let next else { return [] }
-      let ahead = try area.read {
-        try area.batch(
-          after: next.after, countMax: next.countMax, byteCountMax: next.byteCountMax, $0)
-      }.filter { $0.order <= next.through }
-      return ahead.allSatisfy { $0.firstSent != nil } ? ahead : []
+      work.ahead = try next.flatMap { try area.outgoing($0) }
+    } else {
+      work.ahead = try await area.markFirstSent(new, highWater: hub.highWater, andNext: next).first
     }
-    let ahead = try await area.markFirstSent(
-      new.map { entries[$0].order }, highWater: hub.highWater, andNext: next)
-    for index in new { entries[index].firstSent = hub.highWater }
-    return ahead.first ?? []
+    return OutgoingBatch(entries, highWater: hub.highWater)
   }
 
   /// Sends the next batch while the last one is settled. When it returns or throws, that has ended.
@@ -124,11 +111,11 @@ extension PassRunner {
     _ items: [PushItem], lookahead next: NextBatches?, _ work: inout PushWork,
     _ hub: SessionAnswer
   ) async throws -> PushMachine.Event {
+    guard let batch = try outgoing(items, of: work.ahead, hub) else { throw SyncError.stateLost }
     let settled = work
     let settling = Self.settling(settled, in: area, policy, markingNext: next)
-    work.sent = PushWork.entries(work.ahead, of: items)
     let sent: Result<PushAnswer, any Error>
-    do { sent = .success(try await send(work.sent, hub)) } catch { sent = .failure(error) }
+    do { sent = .success(try await send(batch, hub)) } catch { sent = .failure(error) }
     do {
       work.ahead = try await settling.value
     } catch {
@@ -139,54 +126,53 @@ extension PassRunner {
       throw error
     }
     count(settled: settled)
-    let answer = try sent.get()
-    work.answer = answer
-    return .verdicts(answer.results.map(\.status), ahead: work.ahead.map(PushItem.init))
+    work.sent = batch.items
+    work.answer = nil
+    work.answer = try sent.get()
+    return work.verdicts
   }
 
-  private func send(_ entries: [OutboxEntry], _ hub: SessionAnswer) async throws -> PushAnswer {
+  /// Those of a batch that a machine wants sent.
+  private func outgoing(
+    _ items: [PushItem], of batch: OutgoingBatch?, _ hub: SessionAnswer
+  ) throws -> OutgoingBatch? {
+    if let batch, batch.items.count == items.count { return batch }
+    return OutgoingBatch(try area.entries(items.map(\.order)), highWater: hub.highWater)
+  }
+
+  private func send(_ batch: OutgoingBatch, _ hub: SessionAnswer) async throws -> PushAnswer {
     let request = PushRequest(
       client: facts.client.id, epoch: hub.epoch,
-      cursor: try area.facts().cursor?.sequence ?? 0,
-      mutations: entries.map { Self.wire($0, highWater: hub.highWater) })
-    let response = try await ask(.push(request), .push)
+      cursor: try area.facts().cursor?.sequence ?? 0, mutations: [])
+    let response = try await caller.ask(.push) { [account] token in
+      HubCall.request(
+        pushing: batch.mutations, in: request, token: token, account: account.id,
+        limits: hub.limits)
+    }
     let answer = try AnswerBody.read(PushAnswer.self, from: response)
     try requireOurs(response, hub: answer.hub, account: answer.account, epoch: answer.epoch)
-    if let fault = PushCheck.fault(in: answer, asked: request.mutations) {
+    if let fault = PushCheck.fault(in: answer, asked: batch.items) {
       throw SyncError.badAnswer(fault)
     }
     return answer
-  }
-
-  private static func wire(_ entry: OutboxEntry, highWater: UInt64) -> WireMutation {
-    let base: WireBase? =
-      switch entry.base {
-      case nil: nil
-      case .mustNotExist: .version(0)
-      case .version(let version): .version(version)
-      case .mutation(let mutation): .mutation(mutation)
-      }
-    return WireMutation(
-      mutation: entry.mutation, order: entry.order, kind: entry.kind, id: entry.record, base: base,
-      firstSent: entry.firstSent ?? highWater, payload: entry.payload)
   }
 
   /// Settles a batch in one transaction.
   /// - Returns: the batch that goes next, looked up in the same transaction.
   private static func settle(
     _ work: PushWork, in area: Area, _ policy: StorePolicy, markingNext next: NextBatches?
-  ) async throws -> [OutboxEntry] {
+  ) async throws -> OutgoingBatch? {
     guard let answer = work.answer else { throw SyncError.stateLost }
     return try await area.settle(
       work.settlements, epoch: answer.epoch, highWater: answer.highWater, policy: policy,
       markingNext: next
-    ).first ?? []
+    ).first
   }
 
   /// The same beside what the caller does; a pass that is cancelled does not take it along.
   private static func settling(
     _ work: PushWork, in area: Area, _ policy: StorePolicy, markingNext next: NextBatches?
-  ) -> Task<[OutboxEntry], any Error> {
+  ) -> Task<OutgoingBatch?, any Error> {
     Task { try await settle(work, in: area, policy, markingNext: next) }
   }
 
@@ -213,11 +199,5 @@ extension PassRunner {
       highWater: hub.highWater, policy: policy)
     report.parked += 1
     caller.observer.mutationKeptBack(reason)
-  }
-}
-
-extension PushItem {
-  init(_ entry: OutboxEntry) {
-    self.init(mutation: entry.mutation, order: entry.order, record: entry.record)
   }
 }

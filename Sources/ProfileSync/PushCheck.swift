@@ -1,14 +1,15 @@
 import Foundation
 package import HubProtocol
+package import ProfileStore
 
 /// Whether verdicts are those on what was sent. An answer that is not is used in nothing; what was
 /// sent is sent again under the same UUIDs.
 package enum PushCheck {
   /// - Returns: what is wrong, in words without data; nil when the answer may be used.
-  package static func fault(in answer: PushAnswer, asked: [WireMutation]) -> String? {
-    guard answer.results.map(\.mutation) == asked.map(\.mutation) else {
-      return "its verdicts are on other mutations"
-    }
+  package static func fault(in answer: PushAnswer, asked: [PushItem]) -> String? {
+    guard answer.results.count == asked.count,
+      zip(answer.results, asked).allSatisfy({ $0.mutation == $1.mutation })
+    else { return "its verdicts are on other mutations" }
     for (mutation, result) in zip(asked, answer.results) {
       switch result.status {
       case .applied, .duplicate:
@@ -17,7 +18,7 @@ package enum PushCheck {
       case .conflict, .rejected, .deferred: break
       }
       guard let current = result.current else { continue }
-      if current.id != mutation.id { return "a verdict names another record" }
+      if current.id != mutation.record { return "a verdict names another record" }
       if current.version > answer.highWater { return "a version lies above the high water" }
     }
     return nil

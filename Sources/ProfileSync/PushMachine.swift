@@ -1,19 +1,5 @@
-package import Foundation
 package import HubProtocol
 package import ProfileStore
-
-/// One mutation of the outbox, as far as the order of sending goes.
-package struct PushItem: Hashable, Sendable {
-  package var mutation: UUID
-  package var order: UInt64
-  package var record: RecordID
-
-  package init(mutation: UUID, order: UInt64, record: RecordID) {
-    self.mutation = mutation
-    self.order = order
-    self.record = record
-  }
-}
 
 /// Sends the outbox, as a value: it is told what happened and answers what to do next. No clock, no
 /// I/O. (Contract section 4; the protocol's last table, rows 400, 413 and 500.)

@@ -101,9 +101,7 @@ struct PushPlanTests {
 @Suite("The answer to a push")
 struct PushCheckTests {
   private static let mutations = ["a", "b"].map { id in
-    WireMutation(
-      mutation: UUID(), order: 1, kind: .put, id: RecordID(id), base: nil, firstSent: 0,
-      payload: Data())
+    PushItem(mutation: UUID(), order: 1, record: RecordID(id))
   }
 
   private static func fault(_ change: (inout PushAnswer) -> Void) throws -> String? {
