@@ -50,6 +50,37 @@ import Synchronization
       start: UnsafeRawPointer(bitPattern: place.lowerBound), count: place.count)
   }
 
+  /// Reads values that will be asked for into memory and maps them, so that who looks at them meets no
+  /// page fault. Only a hint: what is not there, or cannot be had, is left out.
+  ///
+  /// Blocks the calling thread for as long as the disk needs: call it on one that nobody waits for.
+  package func populate<K, V>(_ keys: some Sequence<K.Key>, in table: Table<K, V>) {
+    // A large value has pages of its own, and those of consecutive keys mostly follow one another: one
+    // call asks for as many as do.
+    var run: Range<UInt>?
+    func ask() {
+      guard let run else { return }
+      unsafe Environment.populate(
+        UnsafeRawBufferPointer(
+          start: UnsafeRawPointer(bitPattern: run.lowerBound), count: run.count),
+        stride: Environment.faultAroundByteCount)
+    }
+    for key in keys {
+      guard let value = unsafe try? bytes(of: key, in: table) else { continue }
+      let start = UInt(bitPattern: value.baseAddress)
+      let place = start..<start + UInt(value.count)
+      if let before = run, place.lowerBound >= before.upperBound,
+        place.lowerBound - before.upperBound < 1 << 14
+      {
+        run = before.lowerBound..<place.upperBound
+      } else {
+        ask()
+        run = place
+      }
+    }
+    ask()
+  }
+
   /// Gives the snapshot up; nothing that it lent may be read any more. Twice is once.
   package func end() {
     held.withLock { held in

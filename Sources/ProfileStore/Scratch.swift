@@ -10,6 +10,8 @@ import Synchronization
 package final class Scratch: Sendable {
   /// What a leg may take beside its payloads and IDs: heads, and the tables' own pages.
   private static let overheadByteCount = 64 << 20
+  /// How much is read ahead at once: once or twice as much lies ahead.
+  private static let aheadByteCount = 4 << 20
 
   private let directory: String
   private let environment: Environment
@@ -18,6 +20,8 @@ package final class Scratch: Sendable {
   private let pages: Table<UInt64Codec, BytesCodec>
   private let headerBytes: [UInt8]
   private let state = Mutex(State())
+  /// Where pages are read ahead of who looks at them.
+  private let ahead = DispatchQueue(label: "holdfast.scratch.ahead", qos: .userInitiated)
 
   private struct State {
     var pageCount = 0
@@ -27,6 +31,9 @@ package final class Scratch: Sendable {
     var superseded: [Int: [Int]] = [:]
     /// Held from the first page that is read back to the end.
     var snapshot: LentSnapshot?
+    /// Payload and other bytes of all staged pages.
+    var byteCount = 0
+    var ahead = ReadAhead(pageCount: 0, byteCount: 0, partByteCount: 0)
   }
 
   /// Makes an empty scratch for a leg. Whatever lay there is deleted, not read.
@@ -101,6 +108,7 @@ package final class Scratch: Sendable {
             }
           }
           state.pageCount = number + 1
+          state.byteCount += page.bytes.byteCount
         }
       }
     } catch let error as LMDBError {
@@ -145,7 +153,12 @@ package final class Scratch: Sendable {
         }
       }
       let snapshot = try LentSnapshot(of: environment)
-      state.withLock { $0.snapshot = snapshot }
+      state.withLock {
+        $0.snapshot = snapshot
+        $0.ahead = ReadAhead(
+          pageCount: $0.pageCount, byteCount: $0.byteCount, partByteCount: Self.aheadByteCount)
+      }
+      readAhead(at: 0, snapshot)
     } catch let error as LMDBError {
       throw StoreError(.storage, "a staged page could not be read", cause: error)
     }
@@ -172,6 +185,7 @@ package final class Scratch: Sendable {
     guard let snapshot = state.withLock(\.snapshot) else {
       preconditionFailure("ProfileStore: a scratch is read back before it is finished")
     }
+    readAhead(at: number, snapshot)
     do {
       guard let memory = try snapshot.bytes(of: UInt64(number), in: pages) else {
         throw StoreError.damaged("a staged page")
@@ -182,9 +196,21 @@ package final class Scratch: Sendable {
     }
   }
 
+  /// While the app works on a batch the next ones are read from the disk, if they are not in memory,
+  /// and mapped: most of what a first look at a page costs is page faults.
+  private func readAhead(at number: Int, _ snapshot: LentSnapshot) {
+    guard let numbers = state.withLock({ $0.ahead.next(at: number) }) else { return }
+    ahead.async { [pages] in
+      snapshot.populate(numbers.lazy.map { UInt64($0) }, in: pages)
+    }
+  }
+
   /// Ends it and removes its files. No page of it is looked at any more.
   package func remove() throws {
-    state.withLock { $0.snapshot.take() }?.end()
+    let snapshot = state.withLock { $0.snapshot.take() }
+    // The map must stay while it is read ahead.
+    ahead.sync {}
+    snapshot?.end()
     do {
       try environment.close()
     } catch {
