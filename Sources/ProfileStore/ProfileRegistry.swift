@@ -90,6 +90,10 @@ public final class ProfileRegistry: Sendable {
       // Another process may have filled it while this one waited.
       try withExtendedLifetime(lock) { if try !index.isFilled() { try rebuild() } }
     }
+    if try index.needsAccounts() {
+      let lock = try FileLock.exclusive(lockFile)
+      try withExtendedLifetime(lock) { if try index.needsAccounts() { try index.indexAccounts() } }
+    }
     guard let mark = try index.recordKeeping() else { throw StoreError.damaged("registry") }
     try requireRecordKeeping(mark)
     if wasFilled, let lock = try FileLock.ifFree(lockFile) {

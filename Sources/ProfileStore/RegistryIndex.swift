@@ -117,7 +117,8 @@ package struct RegistryIndex: Sendable {
   package let store: StoreEnvironment
   private let values: Table<TextCodec, BytesCodec>
   private let areas: Table<UUIDCodec, AreaRowCodec>
-  private let owners: Table<BytesCodec, UUIDCodec>
+  /// Number of a group → ``OwnerGroup``.
+  private let accounts: Table<UInt16Codec, BytesCodec>
   private let intents: Table<UUIDCodec, IntentCodec>
 
   private struct WeakStore: Sendable { weak let store: StoreEnvironment? }
@@ -153,6 +154,8 @@ package struct RegistryIndex: Sendable {
   package var environment: Environment { store.environment }
 
   private static let formatKey = "format"
+  /// Of the registry; its areas have their own. An earlier one had a row for each owner.
+  private static let format: UInt32 = 3
   /// The ID of the current signed-out area.
   private static let unownedKey = "unowned"
   /// The account whose sign-in decided nothing about the unowned data.
@@ -177,7 +180,7 @@ package struct RegistryIndex: Sendable {
       try Self.requireReadable(environment)
       values = try environment.table("values", key: TextCodec.self, value: BytesCodec.self)
       areas = try environment.table("areas", key: UUIDCodec.self, value: AreaRowCodec.self)
-      owners = try environment.table("owners", key: BytesCodec.self, value: UUIDCodec.self)
+      accounts = try environment.table("accounts", key: UInt16Codec.self, value: BytesCodec.self)
       intents = try environment.table("intents", key: UUIDCodec.self, value: IntentCodec.self)
     } catch let error as LMDBError {
       throw StoreError(
@@ -190,16 +193,20 @@ package struct RegistryIndex: Sendable {
   private static func requireReadable(_ environment: Environment) throws {
     guard try environment.tableNames().contains("values") else { return }
     let values = try environment.table("values", key: TextCodec.self, value: BytesCodec.self)
-    let format = try environment.read { transaction in
-      try transaction.value(of: Self.formatKey, in: values).map { bytes in
-        bytes.reduce(0) { $0 << 8 | UInt32($1) }
-      }
-    }
-    guard let format, format > AreaIdentity.format else { return }
+    let format = try environment.read { try Self.storedFormat($0, in: values) }
+    guard let format, format > Self.format else { return }
     throw StoreError(
       .newerFormat,
-      "the store has format \(format), this version reads up to \(AreaIdentity.format): update the "
+      "the store has format \(format), this version reads up to \(Self.format): update the "
         + "program")
+  }
+
+  private static func storedFormat<T: Transaction & ~Copyable>(
+    _ transaction: borrowing T, in values: Table<TextCodec, BytesCodec>
+  ) throws -> UInt32? {
+    try transaction.value(of: formatKey, in: values).map { bytes in
+      bytes.reduce(0) { $0 << 8 | UInt32($1) }
+    }
   }
 
   // MARK: Reading
@@ -238,7 +245,15 @@ package struct RegistryIndex: Sendable {
 
   /// The area of an account, as the registry knows it. Constant cost.
   package func area(of owner: Data) throws -> AreaID? {
-    try read { try $0.value(of: Array(owner), in: owners) }.map { AreaID(uuid: $0) }
+    try read { try self.area(of: owner, $0) }
+  }
+
+  private func area<T: Transaction & ~Copyable>(
+    of owner: Data, _ transaction: borrowing T
+  ) throws -> AreaID? {
+    let place = OwnerGroup.Place(owner)
+    guard let bytes = try transaction.bytes(of: place.group, in: accounts) else { return nil }
+    return try OwnerGroup.area(of: place.tag, in: bytes).map { AreaID(uuid: $0) }
   }
 
   /// The current signed-out area. Constant cost.
@@ -275,7 +290,7 @@ package struct RegistryIndex: Sendable {
   func place(of owner: Data) throws -> (area: AreaID?, hasIntents: Bool) {
     try read { transaction in
       (
-        try transaction.value(of: Array(owner), in: owners).map { AreaID(uuid: $0) },
+        try self.area(of: owner, transaction),
         try transaction.count(of: intents) > 0
       )
     }
@@ -316,7 +331,22 @@ package struct RegistryIndex: Sendable {
     }
   }
 
+  /// Whether it is of the format before this one: its owners are not where lookups find them.
+  func needsAccounts() throws -> Bool {
+    try read { try Self.storedFormat($0, in: values) } == Self.format - 1
+  }
+
   // MARK: Writing, under the store's lock
+
+  /// Brings a registry of the format before to this one: its rows say all that is needed.
+  func indexAccounts() throws {
+    let owned = try snapshot().areas.filter { $0.value.state == .owned }
+    guard let keeping = try recordKeeping() else { throw StoreError.damaged("registry") }
+    try write { writing in
+      for (area, row) in owned { writing.set(area, row) }
+      writing.setFormat(keeping)
+    }
+  }
 
   package func write(_ body: (inout Writing) throws -> Void) throws {
     do {
@@ -358,7 +388,7 @@ package struct RegistryIndex: Sendable {
     switch change {
     case .format(let keeping):
       var writer = ByteWriter()
-      writer.write(AreaIdentity.format)
+      writer.write(Self.format)
       try transaction.put(writer.bytes, for: Self.formatKey, in: values)
       try transaction.put([keeping.rawValue], for: Self.keepingKey, in: values)
     case .row(let area, let row): try apply(row, of: area, &transaction)
@@ -384,8 +414,10 @@ package struct RegistryIndex: Sendable {
     _ row: AreaRow?, of area: AreaID, _ transaction: inout WriteTransaction
   ) throws {
     let old = try transaction.value(of: area.uuid, in: areas)
-    if let owner = old?.owner, try transaction.value(of: Array(owner), in: owners) == area.uuid {
-      try transaction.delete(Array(owner), in: owners)
+    if let owner = old?.owner, try self.area(of: owner, transaction) == area,
+      row?.state != .owned || row?.owner != owner
+    {
+      try set(nil, of: owner, &transaction)
     }
     let bytes = withUnsafeBytes(of: area.uuid.uuid) { Array($0) }
     if try transaction.value(of: Self.unownedKey, in: values) == bytes {
@@ -399,8 +431,25 @@ package struct RegistryIndex: Sendable {
     }
     try transaction.put(row, for: area.uuid, in: areas)
     if row.state == .owned, let owner = row.owner {
-      try transaction.put(area.uuid, for: Array(owner), in: owners)
+      try set(area, of: owner, &transaction)
     }
     if row.state == .unowned { try transaction.put(bytes, for: Self.unownedKey, in: values) }
+  }
+
+  private func set(
+    _ area: AreaID?, of owner: Data, _ transaction: inout WriteTransaction
+  ) throws {
+    let place = OwnerGroup.Place(owner)
+    var group = OwnerGroup()
+    if let bytes = try transaction.bytes(of: place.group, in: accounts) {
+      group = try OwnerGroup(bytes)
+    }
+    if group[place.tag] == area?.uuid { return }
+    group[place.tag] = area?.uuid
+    if group.entries.isEmpty {
+      try transaction.delete(place.group, in: accounts)
+    } else {
+      try transaction.put(group.encoded(), for: place.group, in: accounts)
+    }
   }
 }

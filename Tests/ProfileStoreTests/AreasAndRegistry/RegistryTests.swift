@@ -266,6 +266,30 @@ extension AreasAndRegistry {
       #expect(try await store.registry().profile(for: ada).id == id)
     }
 
+    @Test("a registry of the format before finds its owners again")
+    func earlierFormat() async throws {
+      var ids: [AreaID] = []
+      let accounts = try (0..<3).map { try verified("earlier-\($0)") }
+      do {
+        let registry = try store.registry()
+        for account in accounts { ids.append(try await registry.profile(for: account).id) }
+      }
+      let path = store.path + "/registry"
+      _ = try rewrite(path, "format") { _ in [0, 0, 0, 2] }
+      do {
+        let environment = try Environment.open(at: path)
+        let groups = try environment.table(
+          "accounts", key: UInt16Codec.self, value: BytesCodec.self)
+        try environment.writeBlocking { try $0.deleteAll(in: groups) }
+        try environment.close()
+      }
+      let registry = try store.registry()
+      for (account, id) in zip(accounts, ids) {
+        #expect(try registry.index.area(of: account.bytes) == id)
+        #expect(try await registry.profile(for: account).id == id)
+      }
+    }
+
     @Test("a foreign LMDB file in an area's place is refused, and nothing is written to it")
     func foreignArea() async throws {
       store.expectDamage()
