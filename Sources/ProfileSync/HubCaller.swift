@@ -51,6 +51,43 @@ struct HubCaller: Sendable {
     _ kind: Expectation.Call, as measured: RequestMeasurement.Call? = nil,
     _ makeRequest: (_ token: String) -> HubRequest
   ) async throws -> HubResponse {
+    try await withToken { token, isRepeated in
+      let request = makeRequest(token)
+      return try await exchange(
+        request, kind, measured ?? kind.measured, isRepeated: isRepeated
+      ) { [transport] in
+        let response = try await transport.send(request)
+        return (response, response)
+      }
+    }
+  }
+
+  /// Begins to listen to the hub's hints. A refused token is refreshed once, as by ``ask``; the
+  /// stream's head is judged like any answer, and nothing of the stream is used before.
+  /// - Throws: as ``ask``.
+  func listen(over transport: any HubEventTransport) async throws -> HubEvents {
+    try await withToken { token, isRepeated in
+      let request = HubCall.events.request(token: token, account: account.id, format: .cbor)
+      return try await exchange(request, .pull, .events, isRepeated: isRepeated) {
+        switch try await transport.events(request) {
+        case .opened(let head, let events): (head, events)
+        case .refused(let response): (response, nil)
+        }
+      }
+    }
+  }
+
+  /// An answer, judged, and what is of use in it.
+  private struct Judged<Content: Sendable>: Sendable {
+    let response: HubResponse
+    let content: Content?
+    let action: AnswerAction
+  }
+
+  /// Sends with the session's token; a refused one is refreshed once, and what was sent is sent again.
+  private func withToken<Content: Sendable>(
+    _ send: (_ token: String, _ isRepeated: Bool) async throws -> Judged<Content>
+  ) async throws -> Content {
     var refresh = TokenRefresh()
     var isRepeated = false
     while true {
@@ -58,12 +95,12 @@ struct HubCaller: Sendable {
       board.lastUsed.withLock { $0 = now }
       var refused = PassRunner.Refused(action: .refreshToken)
       if let token = now.token {
-        let (response, action) = try await exchange(
-          makeRequest(token), kind, measured ?? kind.measured, isRepeated: isRepeated)
-        if action == .use { return response }
+        let answer = try await send(token, isRepeated)
+        if answer.action == .use, let content = answer.content { return content }
         refused = PassRunner.Refused(
-          action: action, hubCode: AnswerJudge.problem(of: response)?.code,
-          detail: "status \(response.status)")
+          action: answer.action == .use ? .networkTrouble(retryAfter: nil) : answer.action,
+          hubCode: AnswerJudge.problem(of: answer.response)?.code,
+          detail: "status \(answer.response.status)")
       }
       guard refused.action == .refreshToken, refresh.refused() == .refresh else { throw refused }
       try await refreshToken()
@@ -73,10 +110,11 @@ struct HubCaller: Sendable {
     }
   }
 
-  private func exchange(
+  private func exchange<Content: Sendable>(
     _ request: HubRequest, _ kind: Expectation.Call, _ call: RequestMeasurement.Call,
-    isRepeated: Bool
-  ) async throws -> (HubResponse, AnswerAction) {
+    isRepeated: Bool,
+    _ send: @escaping @Sendable () async throws -> (HubResponse, Content?)
+  ) async throws -> Judged<Content> {
     try Task.checkCancellation()
     let time = Stopwatch(clock)
     func note(
@@ -88,9 +126,9 @@ struct HubCaller: Sendable {
           isRepeated: isRepeated, sentByteCount: request.body?.count ?? 0,
           receivedByteCount: response?.body.count ?? 0, duration: time.elapsed()))
     }
-    let response: HubResponse
+    let (response, content): (HubResponse, Content?)
     do {
-      response = try await interruptible { [transport] in try await transport.send(request) }
+      (response, content) = try await interruptible(send)
     } catch let error as TransportError {
       note(nil, failure: error.code)
       if error.code == .cancelled || Task.isCancelled { throw CancellationError() }
@@ -104,11 +142,9 @@ struct HubCaller: Sendable {
       response,
       refusal: action == .use
         ? nil : AnswerJudge.problem(of: response).flatMap { HubCode(rawValue: $0.code)?.rawValue })
-    // It is reported, whoever has gone meanwhile.
-    if action == .stopForSecurity { return (response, action) }
-    // Whatever it says: it was asked for somebody who may be gone.
-    try requireSession()
-    return (response, action)
+    // Whatever else it says: it was asked for somebody who may be gone. This is reported nevertheless.
+    if action != .stopForSecurity { try requireSession() }
+    return Judged(response: response, content: content, action: action)
   }
 
   /// A store that is suspended lets go of its locks, and a pass holds one.

@@ -7,8 +7,10 @@ extension Profile {
   /// Keeps the area synchronized for as long as the calling task runs, for an app that keeps its
   /// records in the area.
   ///
-  /// A pass, then a wait for a change at the hub (a long poll, where the hub takes one) or on this
-  /// device (an enqueue is sent at once), then the next pass. Nothing is held while it waits. It begins
+  /// A pass, then a wait for a change at the hub or on this device (an enqueue is sent at once), then
+  /// the next pass. It hears of the hub's changes by the hub's events, over one connection that stays
+  /// open; where they cannot be had, by long polls; where the hub takes none, it looks every
+  /// ``SyncPace/pollInterval``. What it hears is a hint: only a pass brings anything. It begins
   /// offline, too, and goes on by itself when the hub can be reached: failures are tried again as
   /// ``RetryPause`` says, and never before the hub's `Retry-After`. After a refused token nothing is
   /// sent until the session has another one. While nobody or another account is signed in it sends
@@ -62,8 +64,11 @@ extension Profile {
     try requireOutside()
     try requireOwned(by: first.account)
     _ = try registry.transport()
+    let hints = HintLine()
+    defer { hints.close() }
     let waiter = SyncWaiter(
-      profile: self, account: first.account, session: first.session ?? session, pace: pace)
+      profile: self, account: first.account, session: first.session ?? session, pace: pace,
+      hints: hints)
     let board = EventBoard.of(area.signals)
     var loop = SyncLoop(pollInterval: pace.pollInterval, reports: pace.stopping == .reporting)
     var order = first
@@ -100,13 +105,17 @@ extension Profile {
         if shown != wait.reason { board.post(.waiting(wait.reason)) }
         shown = wait.reason
         wait.timeUp = wait.timeUp.map { max(.zero, $0 - since.elapsed()) }
+        if wait.stream == nil { hints.close() }
         do {
           end = try await waiter.wait(wait, since: seen, limits)
         } catch let error as StoreError {
           if Self.endsLoop(error) { throw error }
           end = try again(error, pace)
         }
-        if case .woke(.session) = end.event { seen.session = waiter.session.state }
+        if case .woke(.session(_, let isNewSignIn)) = end.event {
+          seen.session = waiter.session.state
+          if isNewSignIn { hints.close() }
+        }
       case .stop: throw stopped ?? SyncError.stateLost
       }
       stopped = end.error ?? stopped
@@ -145,7 +154,8 @@ extension Profile {
         .passed(
           SyncLoop.Standing(
             hasMore: end.report.wasOutrun, waitSeconds: limits.waitSeconds,
-            heldDue: due, hasDeferred: end.report.deferred > 0)))
+            heldDue: due, hasDeferred: end.report.deferred > 0,
+            canListen: try registry.transport() is any HubEventTransport)))
     } catch let error as SyncError {
       // A mistake in the call, which no wait ends.
       if [.notConnected, .insideApplyClosure, .closureRequired].contains(error.code) {

@@ -1,7 +1,8 @@
 /// What `keepSynchronized` does next, as a value: it is told what happened and answers what to do. No
 /// clock, no chance, no I/O inside.
 ///
-/// After a pass it waits, outside of any pass and lock, for a change at the hub or on this device. A
+/// After a pass it waits, outside of any pass and lock, for a change at the hub or on this device: by
+/// the hub's events where they can be listened to, else by long polls, else by a look from time to time. A
 /// pass that failed is tried again after a pause, which nothing but time ends: a person who goes on
 /// typing does not make it shorter than the hub has asked for. While the account is not the one that
 /// is signed in, and after a refused token, nothing is sent.
@@ -28,15 +29,18 @@ package struct SyncLoop: Hashable, Sendable {
     package var heldDue: Duration?
     /// The hub wants some mutations later.
     package var hasDeferred = false
+    /// The transport can listen to the hub's events.
+    package var canListen = false
 
     package init(
       hasMore: Bool = false, waitSeconds: Int = 0, heldDue: Duration? = nil,
-      hasDeferred: Bool = false
+      hasDeferred: Bool = false, canListen: Bool = false
     ) {
       self.hasMore = hasMore
       self.waitSeconds = waitSeconds
       self.heldDue = heldDue
       self.hasDeferred = hasDeferred
+      self.canListen = canListen
     }
   }
 
@@ -46,6 +50,12 @@ package struct SyncLoop: Hashable, Sendable {
     case hub
     /// The hub had nothing new for as long as it was asked to wait.
     case quiet
+    /// The stream of events says that the account has moved on.
+    case hint
+    /// The stream has said nothing for so long that the hub is asked whether that is so.
+    case unheard
+    /// The stream is over.
+    case streamOver(StreamEnd)
     /// Something was enqueued, by this process or another.
     case outbox
     case timeUp
@@ -53,6 +63,16 @@ package struct SyncLoop: Hashable, Sendable {
     case session(isOurs: Bool, isNewSignIn: Bool)
     /// Somebody else's pass of the area has ended well.
     case pass
+  }
+
+  /// How a stream of events ended.
+  package enum StreamEnd: Hashable, Sendable {
+    /// It had been of use for a while.
+    case steady
+    /// It did not come about, did not say hello in time, or broke soon.
+    case broken
+    /// The hub has none.
+    case notThere
   }
 
   package enum Event: Hashable, Sendable {
@@ -76,10 +96,25 @@ package struct SyncLoop: Hashable, Sendable {
     }
   }
 
+  /// How the hub's events are listened to. The stream stays open over passes.
+  package struct Stream: Hashable, Sendable {
+    /// The pause before a new one.
+    package var after: Duration
+    /// How long nothing may be heard.
+    package var silenceMax: Duration
+
+    package init(after: Duration, silenceMax: Duration) {
+      self.after = after
+      self.silenceMax = silenceMax
+    }
+  }
+
   /// A wait, and what can end it beside a session that says something else.
   package struct Wait: Hashable, Sendable {
     package var reason: SyncWait
     package var poll: Poll?
+    /// nil: no stream is open meanwhile.
+    package var stream: Stream?
     package var timeUp: Duration?
     package var seesOutbox = false
     package var seesPasses = false
@@ -96,8 +131,14 @@ package struct SyncLoop: Hashable, Sendable {
     case stop(SyncError.Code)
   }
 
-  /// Between two long polls that brought nothing, at most.
+  /// Between two long polls, or streams, that brought nothing, at most.
   static let quietPauseMax = Duration.seconds(1)
+  /// A stream that is there and says nothing is believed for so long. A hub, or what stands before it,
+  /// that keeps a stream alive and loses its events is found out so, at the cost of six requests an
+  /// hour where long polls take 65.
+  package static let streamSilenceMax = Duration.seconds(600)
+  /// For how many waits a stream is not tried again, at most: an hour of long polls.
+  static let streamRestMax = 64
 
   /// What was ordered last, and stands until an event that belongs to it.
   package private(set) var order = Action.look
@@ -107,6 +148,10 @@ package struct SyncLoop: Hashable, Sendable {
   private(set) var failureCount = 0
   /// Long polls in a row that have failed, while passes may succeed: a proxy that cuts them.
   private var pollFailureCount = 0
+  /// Streams in a row that were of no use.
+  private var streamFailureCount = 0
+  /// For how many waits the hub is still asked by polls, since streams were of no use.
+  private var streamRest = 0
   private var deferredCount = 0
   /// The pause after the last failure: signing out and in does not make it shorter.
   private var pausing: Wait?
@@ -134,6 +179,9 @@ package struct SyncLoop: Hashable, Sendable {
         failureCount = max(failureCount, pollFailureCount - 1)
       }
       order = failed(failure, chance)
+    case (.wait(let wait), .failed(let failure)) where wait.stream != nil:
+      if case .later = failure { restFromStreams(.broken) }
+      order = failed(failure, chance)
     case (.wait(let wait), .woke(let wake)): order = woke(wake, wait, chance)
     default: break
     }
@@ -154,12 +202,34 @@ package struct SyncLoop: Hashable, Sendable {
   }
 
   /// Waits for a change, wherever it is made.
-  private func idle(after pause: Duration) -> Action {
+  /// - Parameters:
+  ///   - pause: before a poll.
+  ///   - streamPause: before a stream.
+  private mutating func idle(after pause: Duration, _ streamPause: Duration = .zero) -> Action {
     var wait = Wait(reason: .forChanges)
-    wait.poll = Poll(after: pause, seconds: standing.waitSeconds)
+    if standing.canListen, streamRest == 0 {
+      wait.stream = Stream(after: streamPause, silenceMax: Self.streamSilenceMax)
+    } else {
+      streamRest = max(0, streamRest - 1)
+      wait.poll = Poll(after: pause, seconds: standing.waitSeconds)
+    }
     wait.timeUp = standing.heldDue
     wait.seesOutbox = true
     return .wait(wait)
+  }
+
+  /// Streams are of no use: the hub is asked by polls, each time for longer.
+  private mutating func restFromStreams(_ end: StreamEnd) {
+    streamFailureCount += 1
+    streamRest =
+      end == .notThere
+      ? Self.streamRestMax : min(1 << min(streamFailureCount, 16), Self.streamRestMax)
+  }
+
+  private mutating func streamOver(_ end: StreamEnd, _ chance: Double) -> Action {
+    if end == .steady { streamFailureCount = 0 } else { restFromStreams(end) }
+    // All streams of a hub end when it stops: their clients do not come back at the same moment.
+    return idle(after: Self.quietPauseMax * chance, Self.quietPauseMax * chance)
   }
 
   private mutating func failed(_ failure: Failure, _ chance: Double) -> Action {
@@ -194,7 +264,19 @@ package struct SyncLoop: Hashable, Sendable {
     case (.session, .toTryAgain): return order
     case (.session(_, isNewSignIn: false), .forChanges): return idle(after: .zero)
     case (.session, _): return .pass
-    case (.hub, _) where wait.poll != nil: return .pass
+    case (.hint, _) where wait.stream != nil:
+      streamFailureCount = 0
+      return .pass
+    case (.streamOver(let end), _) where wait.stream != nil: return streamOver(end, chance)
+    case (.unheard, _) where wait.stream != nil && wait.poll == nil:
+      var look = wait
+      look.poll = Poll(after: .zero, seconds: 0)
+      return .wait(look)
+    case (.hub, _) where wait.poll != nil:
+      // The stream has not told of it.
+      if wait.stream != nil { restFromStreams(.broken) }
+      return .pass
+    case (.quiet, _) where wait.poll != nil && wait.stream != nil: return idle(after: .zero)
     case (.quiet, _) where wait.poll != nil:
       return idle(
         after: standing.waitSeconds > 0 ? Self.quietPauseMax * chance : pollInterval)

@@ -54,6 +54,9 @@ public struct RequestMeasurement: Sendable, Hashable {
     case pull
     /// `GET /v1/changes` that waits for a change, outside of any pass.
     case poll
+    /// `GET /v1/events`: a stream of hints, outside of any pass. Its measurement is that of its head,
+    /// which comes at once; the stream goes on.
+    case events
     /// `POST /v1/mutations`.
     case push
     /// `GET /v1/records`.

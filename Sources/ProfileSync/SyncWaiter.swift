@@ -9,6 +9,7 @@ struct SyncWaiter: Sendable {
   let account: VerifiedAccount
   let session: any AccountSession
   let pace: SyncPace
+  let hints: HintLine
 
   /// What was there before the last pass: whatever came since ends a wait at once.
   struct Seen: Sendable {
@@ -45,9 +46,11 @@ struct SyncWaiter: Sendable {
     _ wait: SyncLoop.Wait, since seen: Seen, _ limits: HubLimits
   ) async throws -> End {
     try await withThrowingTaskGroup { group in
-      // A long poll gets itself another token: one that came by it is no reason to begin anew.
+      // A long poll and a stream get themselves another token: one that came by it is no reason to
+      // begin anew.
       group.addTask {
-        try await sessionChange(since: seen.session, onlySignIns: wait.poll != nil)
+        try await sessionChange(
+          since: seen.session, onlySignIns: wait.poll != nil || wait.stream != nil)
       }
       if let pause = wait.timeUp {
         group.addTask {
@@ -56,6 +59,15 @@ struct SyncWaiter: Sendable {
         }
       }
       if let poll = wait.poll { group.addTask { try await self.poll(poll, limits) } }
+      if let stream = wait.stream {
+        group.addTask { try await hint(stream) }
+        if wait.poll == nil {
+          group.addTask {
+            try await pace.clock.sleep(for: stream.silenceMax)
+            return End(.woke(.unheard))
+          }
+        }
+      }
       if wait.seesOutbox {
         group.addTask {
           await profile.area.signals.outbox.wait(past: seen.outbox)
@@ -133,7 +145,35 @@ struct SyncWaiter: Sendable {
     } catch let refused as PassRunner.Refused {
       return end(refused)
     } catch let error as SyncError {
-      return End(.failed(SyncLoop.Failure(error)), error)
+      return End(error)
+    }
+  }
+
+  /// Listens until the hub hints at something that the area has not.
+  private func hint(_ order: SyncLoop.Stream) async throws -> End {
+    let stream: HintStream
+    if let open = hints.stream {
+      stream = open
+    } else {
+      try await pace.clock.sleep(for: order.after)
+      guard case .account(let signedIn) = session.state, signedIn.account == account.bytes else {
+        return End(.failed(.lookAgain))
+      }
+      stream = try hints.open(
+        profile.registry.caller(for: account, in: profile.area, session, signedIn), of: profile,
+        pace.clock)
+    }
+    while true {
+      let count = stream.changed.count
+      if let end = stream.end {
+        hints.close()
+        return end
+      }
+      if let cursor = try profile.area.facts().cursor, stream.takeNews(beyond: cursor) {
+        return End(.woke(.hint))
+      }
+      await stream.changed.wait(past: count)
+      try Task.checkCancellation()
     }
   }
 
@@ -141,22 +181,26 @@ struct SyncWaiter: Sendable {
     switch refused.action {
     case .stopForSecurity:
       profile.reportSecurityEvent()
-      return failed(.accountMismatch, refused)
-    case .networkTrouble: return failed(.badAnswer, refused)
-    case .backOff: return failed(.hubUnavailable, refused)
-    case .refreshToken: return failed(.needsAuthentication, refused)
-    case .stop(.accountDisabled): return failed(.accountDisabled, refused)
-    case .stop(.clientBoundElsewhere): return failed(.clientBoundElsewhere, refused)
-    case .stop: return failed(.refused, refused)
+      return End(.accountMismatch, refused)
+    case .networkTrouble: return End(.badAnswer, refused)
+    case .backOff: return End(.hubUnavailable, refused)
+    case .refreshToken: return End(.needsAuthentication, refused)
+    case .stop(.accountDisabled): return End(.accountDisabled, refused)
+    case .stop(.clientBoundElsewhere): return End(.clientBoundElsewhere, refused)
+    case .stop: return End(.refused, refused)
     // A pass finds out by itself what that means.
     default: return End(.woke(.hub))
     }
   }
+}
 
-  private func failed(_ code: SyncError.Code, _ refused: PassRunner.Refused) -> End {
-    let error = SyncError(code, refusal: refused)
-    return End(.failed(SyncLoop.Failure(error)), error)
+extension SyncWaiter.End {
+  /// A failure with this code.
+  init(_ code: SyncError.Code, _ refused: PassRunner.Refused) {
+    self.init(SyncError(code, refusal: refused))
   }
+
+  init(_ error: SyncError) { self.init(.failed(SyncLoop.Failure(error)), error) }
 }
 
 extension SyncLoop.Failure {

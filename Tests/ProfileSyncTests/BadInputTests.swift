@@ -191,7 +191,9 @@ struct BadInputTests {
     }
   }
 
-  @Test("a 2xx of the hub that cannot be read is used in nothing", arguments: Call.allCases)
+  @Test(
+    "a 2xx of the hub that cannot be read is used in nothing",
+    arguments: Call.allCases.filter { $0 != .events })
   func garbage(call: Call) async throws {
     try await TestHub.run { hub in
       let person = try await Device(hub, keeping: .app).signIn()

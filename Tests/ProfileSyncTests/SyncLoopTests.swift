@@ -44,6 +44,17 @@ private func idle(after: Duration, seconds: Int = 0, due: Duration? = nil) -> Ac
   }
 }
 
+private func listens(
+  after: Duration = .zero, due: Duration? = nil, looking: Bool = false
+) -> Action {
+  wait(.forChanges) {
+    $0.stream = SyncLoop.Stream(after: after, silenceMax: .seconds(600))
+    if looking { $0.poll = SyncLoop.Poll(after: .zero, seconds: 0) }
+    $0.timeUp = due
+    $0.seesOutbox = true
+  }
+}
+
 private func pause(_ duration: Duration) -> Action {
   wait(.toTryAgain(after: duration)) { $0.timeUp = duration }
 }
@@ -62,6 +73,10 @@ private let pollingHub = Event.passed(SyncLoop.Standing(waitSeconds: 55))
 private let holding = Event.passed(SyncLoop.Standing(waitSeconds: 55, heldDue: .seconds(90)))
 private let deferring = Event.passed(SyncLoop.Standing(hasDeferred: true))
 private let outrun = Event.passed(SyncLoop.Standing(hasMore: true))
+
+private let listening = Event.passed(SyncLoop.Standing(waitSeconds: 55, canListen: true))
+private let listeningHolding = Event.passed(
+  SyncLoop.Standing(heldDue: .seconds(90), canListen: true))
 
 private let begun: [Event] = [.looked(isOurs: true)]
 
@@ -86,6 +101,7 @@ private let stands: [LoopStand] = [
       quietHub: idle(after: .seconds(60)), pollingHub: idle(after: .zero, seconds: 55),
       holding: idle(after: .zero, seconds: 55, due: .seconds(90)),
       deferring: idle(after: .seconds(60), due: .seconds(0.5)), outrun: .pass,
+      listening: listens(), listeningHolding: listens(due: .seconds(90)),
     ]) { $1 }),
   LoopStand(
     "a pass runs, whose end is only reported", reports: true, begun,
@@ -93,6 +109,7 @@ private let stands: [LoopStand] = [
       quietHub: idle(after: .seconds(60)), pollingHub: idle(after: .zero, seconds: 55),
       holding: idle(after: .zero, seconds: 55, due: .seconds(90)),
       deferring: idle(after: .seconds(60), due: .seconds(0.5)), outrun: .pass,
+      listening: listens(), listeningHolding: listens(due: .seconds(90)),
       needsTheApp: wait(.forTheApp(.epochChanged)) { $0.seesPasses = true },
     ]) { $1 }),
   LoopStand(
@@ -117,6 +134,37 @@ private let stands: [LoopStand] = [
       newToken: idle(after: .zero, seconds: 55, due: .seconds(90)), others: signedOut,
       nobody: signedOut,
     ]) { $1 }),
+  LoopStand(
+    "it listens to the hub's events", begun + [listening],
+    failures.merging([
+      .woke(.hint): .pass, .woke(.unheard): listens(looking: true),
+      .woke(.streamOver(.steady)): listens(after: .seconds(0.5)),
+      .woke(.streamOver(.broken)): idle(after: .seconds(0.5), seconds: 55),
+      .woke(.streamOver(.notThere)): idle(after: .seconds(0.5), seconds: 55),
+      .woke(.outbox): .pass, ours: .pass, newToken: listens(), others: signedOut,
+      nobody: signedOut,
+    ]) { $1 }),
+  LoopStand(
+    "it listens, and looks whether what it has heard is all", begun + [listening, .woke(.unheard)],
+    failures.merging([
+      .woke(.hint): .pass, .woke(.hub): .pass, .woke(.quiet): listens(),
+      .woke(.streamOver(.steady)): listens(after: .seconds(0.5)),
+      .woke(.streamOver(.broken)): idle(after: .seconds(0.5), seconds: 55),
+      .woke(.streamOver(.notThere)): idle(after: .seconds(0.5), seconds: 55),
+      .woke(.outbox): .pass, ours: .pass, newToken: listens(), others: signedOut,
+      nobody: signedOut,
+    ]) { $1 }),
+  LoopStand(
+    "it listens, and waits for a held mutation's time", begun + [listeningHolding],
+    failures.merging([
+      .woke(.hint): .pass,
+      .woke(.unheard): listens(due: .seconds(90), looking: true),
+      .woke(.streamOver(.steady)): listens(after: .seconds(0.5), due: .seconds(90)),
+      .woke(.streamOver(.broken)): idle(after: .seconds(0.5), due: .seconds(90)),
+      .woke(.streamOver(.notThere)): idle(after: .seconds(0.5), due: .seconds(90)),
+      .woke(.outbox): .pass, .woke(.timeUp): .pass, ours: .pass,
+      newToken: listens(due: .seconds(90)), others: signedOut, nobody: signedOut,
+    ]) { $1 }),
   // Neither an enqueue nor a new token makes the pause shorter than the hub has asked for.
   LoopStand(
     "it waits to try again", begun + [asked],
@@ -134,6 +182,8 @@ private let allEvents: [Event] = [
   .looked(isOurs: true), .looked(isOurs: false), quietHub, pollingHub, holding, deferring, outrun,
   later, asked, forHours, .failed(.lookAgain), .failed(.needsToken), needsTheApp, .woke(.hub),
   .woke(.quiet), .woke(.outbox), .woke(.timeUp), .woke(.pass), ours, newToken, others, nobody,
+  listening, listeningHolding, .woke(.hint), .woke(.unheard), .woke(.streamOver(.steady)),
+  .woke(.streamOver(.broken)), .woke(.streamOver(.notThere)),
 ]
 
 @Suite("What keeps an area synchronized")
@@ -193,6 +243,37 @@ struct SyncLoopTests {
       _ = loop.handle(pollingHub, chance: 0)
       _ = loop.handle(.woke(.hub), chance: 0)
     }
+  }
+
+  @Test("streams of no use are asked for again after more and more waits, 64 at most")
+  func streams() {
+    var loop = SyncLoop(pollInterval: .seconds(60), reports: false)
+    for event in begun + [listening] { _ = loop.handle(event, chance: 0) }
+    /// How often the hub is polled until it is listened to again.
+    func polls(after end: Event) -> Int {
+      var action = loop.handle(end, chance: 0)
+      if action == .pass { action = loop.handle(listening, chance: 0) }
+      var count = 0
+      while action == idle(after: .zero, seconds: 55) {
+        count += 1
+        action = loop.handle(.woke(.quiet), chance: 0)
+      }
+      #expect(action == listens())
+      return count
+    }
+    let broken = Event.woke(.streamOver(.broken))
+    #expect((1...7).map { _ in polls(after: broken) } == [2, 4, 8, 16, 32, 64, 64])
+    // One that was of use begins anew, but for a moment's pause.
+    #expect(polls(after: .woke(.hint)) == 0)
+    #expect(polls(after: broken) == 2)
+    #expect(polls(after: .woke(.streamOver(.steady))) == 0)
+    #expect(polls(after: broken) == 2)
+    // A hub without one is hardly ever asked again.
+    #expect(polls(after: .woke(.streamOver(.notThere))) == 64)
+    // What a look has found, and a stream has not told, makes the stream one of no use.
+    _ = loop.handle(.woke(.hint), chance: 0)
+    for event in [listening, .woke(.unheard)] { _ = loop.handle(event, chance: 0) }
+    #expect(polls(after: .woke(.hub)) == 2)
   }
 
   @Test("signing out and in does not make a pause shorter that the hub has asked for")

@@ -21,6 +21,7 @@ package final class Wire: HubTransport {
     var requests: [HubRequest] = []
     var before: Before?
     var after: After?
+    var stream: (@Sendable () -> HubEvents)?
   }
 
   private let hub: TestHub
@@ -38,6 +39,37 @@ package final class Wire: HubTransport {
     var response = try await hub.connection.send(request)
     try await after?(number, request, &response)
     return response
+  }
+
+  /// The same way, on which the hub's events can be listened to.
+  package var listening: any HubEventTransport { ListeningWire(wire: self) }
+
+  fileprivate func events(
+    _ request: HubRequest
+  ) async throws(TransportError) -> HubEventAnswer {
+    let (number, before, after, stream) = state.withLock { state in
+      state.requests.append(request)
+      return (state.requests.count, state.before, state.after, state.stream)
+    }
+    var request = request
+    if let answer = try await before?(number, &request) { return .refused(answer) }
+    if let stream {
+      let hub = HubResponse.made(200, hub: hub.id, account: "alice")
+      return .opened(hub, stream())
+    }
+    switch try await hub.connection.events(request) {
+    case .opened(var head, let events):
+      try await after?(number, request, &head)
+      return .opened(head, events)
+    case .refused(var response):
+      try await after?(number, request, &response)
+      return .refused(response)
+    }
+  }
+
+  /// Gives the events of a stream in the hub's place.
+  package func streams(_ stream: @escaping @Sendable () -> HubEvents) {
+    state.withLock { $0.stream = stream }
   }
 
   /// What was sent since the last ``clear()``.
@@ -63,6 +95,18 @@ package final class Wire: HubTransport {
   }
 }
 
+private struct ListeningWire: HubEventTransport {
+  let wire: Wire
+
+  func send(_ request: HubRequest) async throws(TransportError) -> HubResponse {
+    try await wire.send(request)
+  }
+
+  func events(_ request: HubRequest) async throws(TransportError) -> HubEventAnswer {
+    try await wire.events(request)
+  }
+}
+
 /// The calls of the protocol, as a test tells them apart.
 package enum Call: String, Sendable, CaseIterable {
   case session
@@ -70,6 +114,7 @@ package enum Call: String, Sendable, CaseIterable {
   case changes
   case records
   case mutations
+  case events
 }
 
 extension HubRequest {
