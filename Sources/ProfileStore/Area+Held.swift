@@ -95,19 +95,26 @@ extension Area {
       guard let entry = try entry(order, transaction), entry.mutation == mutation else {
         return true
       }
-      trouble.failing = nil
+      if trouble.failing?.first == mutation { trouble.failing = nil }
       trouble.hold(mutation, order: order, record: entry.record, now: now, chance: chance)
       try tables.setPushTrouble(trouble, &transaction)
       return true
     }
   }
 
-  /// After verdicts: the batch was taken, and what is gone is held no more.
-  func forgetTrouble(_ transaction: inout WriteTransaction) throws {
+  /// After verdicts: what is gone is held no more, and a batch that begins with a mutation which got
+  /// one has not failed. What the hub has taken of others says nothing of it.
+  func forgetTrouble(
+    of answered: Set<UUID>, _ transaction: inout WriteTransaction
+  ) throws {
     let before = try tables.pushTrouble(transaction)
     guard !before.isEmpty else { return }
     var trouble = try pushTrouble(transaction)
-    trouble.failing = nil
+    if let failing = trouble.failing,
+      try answered.contains(failing.first) || tables.totals(transaction).count == 0
+    {
+      trouble.failing = nil
+    }
     if trouble != before { try tables.setPushTrouble(trouble, &transaction) }
   }
 }

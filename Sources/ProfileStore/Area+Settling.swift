@@ -18,6 +18,7 @@ extension Area {
   /// - Parameters:
   ///   - settlements: each with its mutation's order; one that is gone meanwhile is passed over.
   ///   - highWater: the answer's, in `epoch`.
+  ///   - deferred: mutations that the same answer put off: the hub did not fail on them.
   ///   - next: what is to be sent next: looked up, and its first transmission remembered, in the same
   ///     commit.
   /// - Returns: those batches, as they are to be sent; none behind the last, and none at all where there
@@ -25,11 +26,13 @@ extension Area {
   @discardableResult
   package func settle(
     _ settlements: [(order: UInt64, mutation: UUID, settlement: Settlement)], epoch: UUID,
-    highWater: UInt64, policy: StorePolicy, markingNext next: NextBatches? = nil
+    highWater: UInt64, policy: StorePolicy, deferred: [UUID] = [],
+    markingNext next: NextBatches? = nil
   ) async throws -> [OutgoingBatch] {
     do {
       return try await settleAtOnce(
-        settlements, epoch: epoch, highWater: highWater, policy: policy, markingNext: next)
+        settlements, epoch: epoch, highWater: highWater, policy: policy, deferred: deferred,
+        markingNext: next)
     } catch let error as StoreError where error.isForWantOfRoom {
       var policy = policy
       let isKeeping = policy.limits.acknowledgedCountMax > 0
@@ -38,7 +41,8 @@ extension Area {
       try await letFreedPagesServe()
       let half = isKeeping ? settlements.count : settlements.count / 2
       for part in [settlements[..<half], settlements[half...]] where !part.isEmpty {
-        try await settle(Array(part), epoch: epoch, highWater: highWater, policy: policy)
+        try await settle(
+          Array(part), epoch: epoch, highWater: highWater, policy: policy, deferred: deferred)
       }
       return []
     }
@@ -56,15 +60,17 @@ extension Area {
 
   private func settleAtOnce(
     _ settlements: [(order: UInt64, mutation: UUID, settlement: Settlement)], epoch: UUID,
-    highWater: UInt64, policy: StorePolicy, markingNext next: NextBatches?
+    highWater: UInt64, policy: StorePolicy, deferred: [UUID],
+    markingNext next: NextBatches?
   ) async throws -> [OutgoingBatch] {
-    try await write(for: .draining) { [self] transaction in
+    let answered = Set(settlements.map(\.mutation) + deferred)
+    return try await write(for: .draining) { [self] transaction in
       let now = policy.now()
       var settling = try Settling(
         self, epoch: epoch, at: now, policy: policy, &transaction)
       try settling.take(settlements, &transaction)
       try settling.end(&transaction)
-      try forgetTrouble(&transaction)
+      try forgetTrouble(of: answered, &transaction)
       try trimAcknowledged(now: now, limits: policy.limits, &transaction)
       try raiseHighWater(Cursor(epoch: epoch, sequence: highWater), &transaction)
       return try next.map { try markFirstSent($0, highWater: highWater, &transaction) } ?? []

@@ -163,9 +163,10 @@ extension PassRunner {
     _ work: PushWork, in area: Area, _ policy: StorePolicy, markingNext next: NextBatches?
   ) async throws -> OutgoingBatch? {
     guard let answer = work.answer else { throw SyncError.stateLost }
+    let deferred = answer.results.filter { $0.status == .deferred }.map(\.mutation)
     return try await area.settle(
       work.settlements, epoch: answer.epoch, highWater: answer.highWater, policy: policy,
-      markingNext: next
+      deferred: deferred, markingNext: next
     ).first
   }
 

@@ -180,6 +180,33 @@ struct PushFailingTests {
     }
   }
 
+  @Test("a batch before it that the hub takes or puts off each time does not begin the count again")
+  func countedBehindOthers() async throws {
+    try await TestHub.run(HubLimits(pushMutations: 2)) { hub in
+      let person = try await Device(hub).signIn()
+      try await person.write(ids(1...4), "first")
+      Self.fail(person, on: [ids(3...3)[0]])
+      person.device.wire.after { _, request, response throws(TransportError) in
+        guard request.call == .mutations else { return }
+        // The first two are put off for ever.
+        guard let push = try? request.push, push.mutations.first?.id == ids(1...1)[0] else {
+          return
+        }
+        response.change(PushAnswer.self) { answer in
+          for index in answer.results.indices {
+            answer.results[index].status = .deferred
+            answer.results[index].version = nil
+            answer.results[index].code = HubCode.busy.rawValue
+          }
+        }
+      }
+      try await passes(person, stoppedTimes: 2)
+      let report = try await person.profile.synchronize(account: person.account)
+      #expect(report.held == 1)
+      #expect(try person.profile.outbox().first { $0.held != nil }?.record == ids(3...3)[0])
+    }
+  }
+
   @Test("a batch that is taken between two failures begins the count again")
   func counted() async throws {
     try await TestHub.run { hub in

@@ -84,16 +84,31 @@ extension Outbox {
       #expect(counts == [1, 2, 1, 1])
     }
 
-    @Test("verdicts end the count, and what is gone is held no more")
+    @Test("verdicts of others leave the count, its own end it; what is gone is held no more")
     func settled() async throws {
       let held = try await put("a")
-      let other = try await put("b")
+      let (failing, third) = (try await put("b"), try await put("c"))
       #expect(try await profile.hold(held, now: store.clock.now))
-      _ = try await profile.area.noteFailing(other)
+      let area = profile.area
+      #expect(try await area.noteFailing(failing) == 1)
+      // Another one that was held is tried in vain, and then taken; so is one behind it.
+      #expect(try await profile.hold(held, now: store.clock.now))
+      #expect(try await area.noteFailing(failing) == 2)
       try await profile.acknowledge(held, version: 1)
       #expect(try profile.nextTryOfHeld() == nil)
-      #expect(try await profile.area.noteFailing(other) == 1)
-      #expect(try sendable() == [other])
+      try await profile.park(third)
+      #expect(try await area.noteFailing(failing) == 3)
+      #expect(try sendable() == [failing])
+      // The hub has put it off, parked it, or has taken it: it did not fail.
+      try await area.settle(
+        [], epoch: Hub.epoch, highWater: 1, policy: profile.registry.policy, deferred: [failing])
+      #expect(try await area.noteFailing(failing) == 1)
+      try await profile.park(failing)
+      #expect(try await area.noteFailing(failing) == 1)
+      let again = try await profile.retry(failing, account: ada)
+      #expect(try await area.noteFailing(again) == 1)
+      #expect(try await profile.hold(again, now: store.clock.now))
+      #expect(try await area.noteFailing(again) == 1)
     }
 
     @Test("no more are held than a list takes; one that is gone is passed over")
