@@ -28,7 +28,8 @@ package struct PushMachine: Hashable, Sendable {
     case counted(Int)
     /// It is settled, or parked.
     case done
-    /// It is held; `hasRoom` false: it is not, since too many are.
+    /// It is held; `hasRoom` false: it is not, since too many are. Then those whose time has come are
+    /// tried before it is given up: one that is taken makes room.
     case held(hasRoom: Bool)
   }
 
@@ -97,6 +98,8 @@ package struct PushMachine: Hashable, Sendable {
   private var held: [PushItem]?
   private var isTryingHeld = false
   private var hasReleased = false
+  /// There was no room to hold one: nothing behind it is sent.
+  private var lacksRoom = false
 
   /// - Parameter through: the place of the newest mutation that is to be sent.
   package init(limits: HubLimits, through: UInt64) {
@@ -162,7 +165,9 @@ package struct PushMachine: Hashable, Sendable {
     case (.holding, .held(hasRoom: true)):
       holdsInARow += 1
       order = goOn()
-    case (.holding, .held(hasRoom: false)): order = giveUp(.backOff(retryAfter: nil))
+    case (.holding, .held(hasRoom: false)):
+      lacksRoom = true
+      order = held == nil ? readHeld() : giveUp(failure ?? .backOff(retryAfter: nil))
     default: break
     }
     return order
@@ -211,7 +216,9 @@ package struct PushMachine: Hashable, Sendable {
   private mutating func goOn() -> Action {
     guard let first = held?.first else {
       isTryingHeld = false
+      if lacksRoom, !hasReleased { return giveUp(failure ?? .backOff(retryAfter: nil)) }
       if hasReleased {
+        lacksRoom = false
         // What has waited with them can go now.
         hasReleased = false
         after = 0

@@ -180,6 +180,38 @@ struct PushFailingTests {
     }
   }
 
+  @Test(
+    "with as many held as there may be, those whose time has come are tried: they may make room",
+    arguments: [true, false])
+  func full(isPoison: Bool) async throws {
+    try await TestHub.run { hub in
+      let time = TestTime()
+      let person = try await Device(hub, now: { time.now }).signIn()
+      let all = ids(1...(PushTrouble.heldCountMax + 1))
+      try await person.write(all, "first")
+      for (index, entry) in try person.profile.outbox().dropLast().enumerated() {
+        let isHeld = try await person.profile.area.hold(
+          entry.mutation, at: entry.order, now: time.now.addingTimeInterval(index < 3 ? 0 : 1_000),
+          chance: 0)
+        #expect(isHeld)
+      }
+      let last = try #require(all.last)
+      Self.fail(person, on: isPoison ? Set([last] + all[..<3]) : [last])
+      time.advance(by: 31)
+      try await passes(person, stoppedTimes: 2)
+      if isPoison {
+        try await passes(person, stoppedTimes: 1)
+        let outbox = try person.profile.outbox()
+        #expect(
+          outbox.map { $0.held?.attempts } == [2, 2, 2] + Array(repeating: 1, count: 61) + [nil])
+      } else {
+        let report = try await person.profile.synchronize(account: person.account)
+        #expect(report.acknowledged == 3 && report.held == 1)
+        #expect(try person.profile.outbox().allSatisfy { $0.held != nil })
+      }
+    }
+  }
+
   @Test("a batch before it that the hub takes or puts off each time does not begin the count again")
   func countedBehindOthers() async throws {
     try await TestHub.run(HubLimits(pushMutations: 2)) { hub in

@@ -67,6 +67,9 @@ private let bisectedToOne: [Event] = [
   .read(four), failed, .counted(3), .verdicts([]), .read(Array(items[0..<2])), failed, .read(one),
 ]
 
+/// The prefix that leads to one that cannot be held.
+private let tooMany: [Event] = bisectedToOne + [failed, .verdicts([]), .held(hasRoom: false)]
+
 private let stands: [PushStand] = [
   PushStand(
     "at the beginning", [],
@@ -154,7 +157,32 @@ private let stands: [PushStand] = [
     "one is being held", bisectedToOne + [failed, .verdicts([])],
     [
       .held(hasRoom: true): read(1, 2),
-      .held(hasRoom: false): .giveUp(.backOff(retryAfter: nil)),
+      // Those whose time has come may make room.
+      .held(hasRoom: false): .readHeld,
+    ]),
+  PushStand(
+    "too many are held, and those whose time has come are looked up", tooMany,
+    [
+      .read([]): .giveUp(.failed(retryAfter: nil)), .read(one): .send(one),
+      .read(four): .send(one), .read([items[9]]): .send([items[9]]),
+      .read(Array(items[8...9])): .send([items[8]]),
+    ]),
+  PushStand(
+    "too many are held, and the only one whose time has come was taken",
+    tooMany + [.read(one), .verdicts([.applied])], [.done: read(0)]),
+  PushStand(
+    "too many are held, and the only one whose time has come is held again",
+    tooMany + [.read(one), failed],
+    [
+      .held(hasRoom: true): .giveUp(.failed(retryAfter: nil)),
+      .held(hasRoom: false): .giveUp(.failed(retryAfter: nil)),
+    ]),
+  PushStand(
+    "there is room again, and then none",
+    tooMany
+      + [.read(one), .verdicts([.applied]), .done, .read(one), failed, .verdicts([])],
+    [
+      .held(hasRoom: true): read(1), .held(hasRoom: false): .giveUp(.failed(retryAfter: nil)),
     ]),
   PushStand(
     "an empty push is out, after the hub refused a single one",
@@ -227,7 +255,7 @@ private let stands: [PushStand] = [
     "a held one is held again", [.read([]), .read(Array(items[0..<2])), failed],
     [
       .held(hasRoom: true): .send([items[1]]),
-      .held(hasRoom: false): .giveUp(.backOff(retryAfter: nil)),
+      .held(hasRoom: false): .giveUp(.failed(retryAfter: nil)),
     ]),
   PushStand(
     "a held one was taken", [.read([]), .read(Array(items[0..<2])), .verdicts([.applied])],
