@@ -7,14 +7,15 @@ package struct StorePolicy: Sendable {
   package var limits: StoreLimits
   /// The area keeps the records, too; else only the outbox.
   package var keepsRecords: Bool
-  package var now: @Sendable () -> Date
+  /// This device's clock, in what is stored of a time: a receipt says what is read of it later.
+  package let now: @Sendable () -> Date
   /// Told between any two durable steps of a call that provisions, binds, adopts or erases.
   package var onStep: @Sendable (OwnershipStep) -> Void = { _ in }
 
   package init(limits: StoreLimits, keepsRecords: Bool, now: @escaping @Sendable () -> Date) {
     self.limits = limits
     self.keepsRecords = keepsRecords
-    self.now = now
+    self.now = { now().asStored }
   }
 }
 

@@ -221,7 +221,7 @@ enum AcknowledgedCodec: StoredForm {
   ) {
     room.append(epoch.uuid, as: uuid_t.self)
     room.append(version.bigEndian, as: UInt64.self)
-    room.append(ByteWriter.stored(acknowledgedAt).bigEndian, as: UInt64.self)
+    room.append(acknowledgedAt.storedMilliseconds.bigEndian, as: UInt64.self)
     room.append(order.bigEndian, as: UInt64.self)
     room.append(UInt32(entry.byteCount).bigEndian, as: UInt32.self)
     room.withUnsafeMutableBytes { room, filled in

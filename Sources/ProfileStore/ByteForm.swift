@@ -16,13 +16,7 @@ struct ByteWriter {
     withUnsafeBytes(of: uuid.uuid) { bytes.append(contentsOf: $0) }
   }
 
-  mutating func write(_ time: Date) { write(Self.stored(time)) }
-
-  /// Milliseconds since 1970; a time that has no such number is the nearest one that has.
-  static func stored(_ time: Date) -> UInt64 {
-    let milliseconds = time.timeIntervalSince1970 * 1_000
-    return milliseconds > 0 ? UInt64(min(milliseconds, 0x1p63)) : 0
-  }
+  mutating func write(_ time: Date) { write(time.storedMilliseconds) }
 
   /// A length of 32 bits, then the bytes.
   mutating func write(_ value: some Collection<UInt8>) {
@@ -84,7 +78,7 @@ struct ByteReader {
   mutating func readUInt64() throws(StoreError) -> UInt64 { try readInteger(UInt64.self) }
 
   mutating func readTime() throws(StoreError) -> Date {
-    Date(timeIntervalSince1970: Double(try readUInt64()) / 1_000)
+    Date(storedMilliseconds: try readUInt64())
   }
 
   mutating func readUUID() throws(StoreError) -> UUID {
@@ -139,4 +133,21 @@ func byteOrder(_ first: RawSpan, _ second: RawSpan) -> Int {
     }
   }
   return order == 0 ? first.byteCount - second.byteCount : order
+}
+
+/// Times are stored as whole milliseconds. The nearest: a time that was read and is written again, as
+/// with each change of an outbox's entry, stays the same.
+extension Date {
+  /// Since 1970; a time that has no such number is the nearest one that has.
+  var storedMilliseconds: UInt64 {
+    let milliseconds = (timeIntervalSince1970 * 1_000).rounded()
+    return milliseconds > 0 ? UInt64(min(milliseconds, 0x1p63)) : 0
+  }
+
+  init(storedMilliseconds: UInt64) {
+    self.init(timeIntervalSince1970: Double(storedMilliseconds) / 1_000)
+  }
+
+  /// As it is when it was stored and read.
+  var asStored: Date { Date(storedMilliseconds: storedMilliseconds) }
 }
