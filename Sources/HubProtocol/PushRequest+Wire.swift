@@ -92,6 +92,9 @@ package struct EncodedMutations: Sendable {
   /// - Parameter byteCountHint: about how many bytes they will have.
   package init(byteCountHint: Int) { writer = CBORWriter(byteCountHint: byteCountHint) }
 
+  /// How many bytes they have.
+  package var byteCount: Int { writer.bytes.count }
+
   /// About how many bytes a mutation has beside its ID and its payload.
   package static let overheadByteCountHint = 160
 

@@ -30,15 +30,19 @@ package struct NextBatches: Sendable, Hashable {
   package var byteCountMax: Int
   /// How many batches, one behind the other.
   package var count: Int
+  /// Of how many bytes together; the first one may be larger.
+  package var allByteCountMax: Int
 
   package init(
-    after: UInt64, through: UInt64, countMax: Int, byteCountMax: Int, count: Int
+    after: UInt64, through: UInt64, countMax: Int, byteCountMax: Int, count: Int,
+    allByteCountMax: Int = .max
   ) {
     self.after = after
     self.through = through
     self.countMax = countMax
     self.byteCountMax = byteCountMax
     self.count = count
+    self.allByteCountMax = allByteCountMax
   }
 }
 
@@ -192,9 +196,12 @@ extension Area {
   ) throws -> [OutgoingBatch] {
     var batches: [OutgoingBatch] = []
     var after = next.after
+    var byteCount = 0
     while batches.count < next.count {
       let (batch, new) = try outgoing(next, after: after, highWater: highWater, transaction)
       guard let last = batch.items.last else { break }
+      byteCount += batch.mutations.byteCount
+      guard batches.isEmpty || byteCount <= next.allByteCountMax else { break }
       for order in new { try markFirstSent(order, highWater: highWater, &transaction) }
       batches.append(batch)
       after = last.order

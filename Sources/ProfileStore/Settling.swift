@@ -70,6 +70,8 @@ struct Settling {
 
   /// Takes one that is the only mutation of its record, and that nobody may name: nothing is based on it,
   /// and it is settled where it lies. Its rows in `outbox` and `sent` are left to ``remove(_:_:)``.
+  ///
+  /// One that is based on a mutation is another one: its base may have been rewritten since the copy.
   /// - Returns: false when it is another one; nothing was changed then.
   private mutating func takeOnly(
     _ order: UInt64, _ mutation: UUID, _ version: UInt64, _ bytes: RawSpan?,
@@ -77,6 +79,7 @@ struct Settling {
   ) throws -> Bool {
     guard let bytes else { return false }
     let entry = try StoredEntry(bytes)
+    if case .mutation = entry.base { return false }
     guard entry.mutation == mutation, !entry.isParked, !entry.isCallerGiven,
       try RecordBytes.withBytes(
         of: entry.record,

@@ -1,5 +1,4 @@
 package import ProfileStore
-import Synchronization
 
 /// Pages of a managed area on their way into a commit, as a value: one commit runs at a time, and the
 /// pages that arrive meanwhile share the next one.
@@ -45,28 +44,4 @@ package struct CommitLine {
   package mutating func take() -> Group? {
     waiting.isEmpty ? nil : waiting.removeFirst()
   }
-}
-
-/// A commit that runs beside the fetching.
-final class RunningCommit: Sendable {
-  private let isOver = Atomic(false)
-  private let task = Mutex<Task<Void, any Error>?>(nil)
-  let group: CommitLine.Group
-
-  init(_ group: CommitLine.Group, _ commit: @escaping @Sendable () async throws -> Void) {
-    self.group = group
-    task.withLock { task in
-      task = Task {
-        defer { isOver.store(true, ordering: .releasing) }
-        try await commit()
-      }
-    }
-  }
-
-  /// Whether ``wait()`` would not wait.
-  var hasEnded: Bool { isOver.load(ordering: .acquiring) }
-
-  /// Waits for its end, also in a cancelled task: what is being written is not left alone.
-  /// - Throws: what the commit threw.
-  func wait() async throws { try await task.withLock { $0 }?.value }
 }

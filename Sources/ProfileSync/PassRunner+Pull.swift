@@ -3,6 +3,8 @@ import HubProtocol
 import ProfileStore
 
 extension PassRunner {
+  private typealias PageCommit = RunningCommit<CommitLine.Group, Void>
+
   /// Pulls pages from the cursor.
   /// - Returns: whether it came to the end of what the hub has.
   func pull(_ apply: Apply) async throws -> Bool {
@@ -36,7 +38,7 @@ extension PassRunner {
   private func pullForArea(_ start: UInt64) async throws -> Bool {
     var place = PullPlace(start)
     var line = CommitLine()
-    var running: RunningCommit?
+    var running: PageCommit?
     do {
       while place.hasMore {
         let page = try await nextPage(&place)
@@ -59,7 +61,7 @@ extension PassRunner {
   }
 
   /// Waits for the running commit and begins the next one.
-  private func turn(_ line: inout CommitLine, _ running: inout RunningCommit?) async throws {
+  private func turn(_ line: inout CommitLine, _ running: inout PageCommit?) async throws {
     if let commit = running {
       running = nil
       try await commit.wait()
@@ -69,7 +71,7 @@ extension PassRunner {
     guard let hub else { throw SyncError.stateLost }
     try Task.checkCancellation()
     try requireSession()
-    running = RunningCommit(group) {
+    running = PageCommit(group) {
       [area, policy, epoch = hub.epoch, lineage = hub.lineage, sessionCheck] in
       for page in group.pages { try area.mark(page, epoch: epoch, lineage: lineage) }
       try await area.commit(
@@ -81,7 +83,7 @@ extension PassRunner {
   /// The pull stops: no commit is left running. What came whole before trouble on the way to the hub is
   /// kept, so that a pass gets on where every tenth request fails.
   private func settle(
-    _ line: inout CommitLine, _ running: inout RunningCommit?, after stopped: any Error
+    _ line: inout CommitLine, _ running: inout PageCommit?, after stopped: any Error
   ) async throws {
     if let commit = running {
       running = nil

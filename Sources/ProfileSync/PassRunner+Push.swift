@@ -8,18 +8,53 @@ extension PassRunner {
     guard let hub else { throw SyncError.stateLost }
     var machine = PushMachine(limits: hub.limits, through: try area.lastOrder())
     var work = PushWork(total: try UInt64(area.read { try area.pendingSummary($0) }.count))
-    while machine.order != .finished {
-      if case .giveUp(let action) = machine.order { throw work.refusal ?? Refused(action: action) }
-      let event: PushMachine.Event
-      do {
-        event = try await perform(machine, &work, hub)
-      } catch let refused as Refused {
-        work.refusal = refused
-        event = .refused(refused.action)
+    do {
+      while machine.order != .finished {
+        if case .giveUp(let action) = machine.order {
+          throw work.refusal ?? Refused(action: action)
+        }
+        let event: PushMachine.Event
+        do {
+          event = try await perform(machine, &work, hub)
+        } catch let refused as Refused {
+          work.refusal = refused
+          event = .refused(refused.action)
+        }
+        _ = machine.handle(event)
       }
-      _ = machine.handle(event)
+    } catch let stopped {
+      do {
+        // What the hub has taken is settled, and nothing is left running.
+        try await settleAll(&work)
+      } catch {
+        // A security event is never hidden behind another error.
+        if (stopped as? Refused)?.action == .stopForSecurity { throw stopped }
+        throw error
+      }
+      throw stopped
     }
   }
+
+  /// What was sent, and the verdicts on it.
+  private struct AnsweredBatch: Sendable {
+    var items: [PushItem]
+    var answer: PushAnswer
+
+    /// What the verdicts mean; a deferred one is not among them.
+    var settlements: [(order: UInt64, mutation: UUID, settlement: Settlement)] {
+      zip(items, answer.results).compactMap { item, result in
+        PushPlan.settlement(of: result).map { (item.order, item.mutation, $0) }
+      }
+    }
+
+    /// What the hub has put off.
+    var deferred: [UUID] {
+      answer.results.filter { $0.status == .deferred }.map(\.mutation)
+    }
+  }
+
+  /// What settles batches while the next one is at the hub.
+  private typealias SettlingCommit = RunningCommit<[AnsweredBatch], [OutgoingBatch]>
 
   /// What a push has in hand.
   private struct PushWork: Sendable {
@@ -27,28 +62,27 @@ extension PassRunner {
     /// What was read last.
     var read: [OutboxEntry] = []
     /// What was sent last, and the verdicts on it.
-    var sent: [PushItem] = []
-    var answer: PushAnswer?
+    var sent: AnsweredBatch?
     /// What lies behind it; the area knows that it is about to be sent.
-    var ahead: OutgoingBatch?
+    var ahead: [OutgoingBatch] = []
+    /// What the hub has answered and no commit has begun to settle.
+    var unsettled: [AnsweredBatch] = []
+    var settling: SettlingCommit?
     var refusal: Refused?
-
-    /// What the verdicts mean; a deferred one is not among them.
-    var settlements: [(order: UInt64, mutation: UUID, settlement: Settlement)] {
-      zip(sent, answer?.results ?? []).compactMap { item, result in
-        PushPlan.settlement(of: result).map { (item.order, item.mutation, $0) }
-      }
-    }
 
     /// What the machine is told of the answer.
     var verdicts: PushMachine.Event {
-      .verdicts(answer?.results.map(\.status) ?? [], ahead: ahead?.items ?? [])
+      .verdicts(sent?.answer.results.map(\.status) ?? [], ahead: ahead.first?.items ?? [])
     }
   }
 
   private func perform(
     _ machine: PushMachine, _ work: inout PushWork, _ hub: SessionAnswer
   ) async throws -> PushMachine.Event {
+    switch machine.order {
+    case .settleAndSend, .settle: break
+    default: try await settleAll(&work)
+    }
     switch machine.order {
     case .read(let after, let countMax, let byteCountMax):
       work.read = try area.read {
@@ -59,9 +93,8 @@ extension PassRunner {
       work.read = try area.heldMutations(dueAt: policy.now())
       return .read(work.read.map(PushItem.init))
     case .send(let items):
-      work.sent = items
-      let batch = try await remember(&work, lookahead: machine.lookahead, hub)
-      work.answer = try await send(batch, hub)
+      let batch = try await remember(items, &work, lookahead: machine.lookahead, hub)
+      work.sent = AnsweredBatch(items: items, answer: try await send(batch, hub))
       return work.verdicts
     case .settleAndSend(let items):
       return try await settleAndSend(items, lookahead: machine.lookahead, &work, hub)
@@ -69,8 +102,11 @@ extension PassRunner {
       let nothing = OutgoingBatch([], highWater: hub.highWater)
       return .verdicts(try await send(nothing, hub).results.map(\.status))
     case .settle:
-      _ = try await Self.settle(work, in: area, policy, markingNext: machine.lookahead)
-      count(settled: work)
+      guard let sent = work.sent else { throw SyncError.stateLost }
+      work.unsettled.append(sent)
+      // What lies behind is looked up again.
+      work.ahead = []
+      try await settleAll(&work, markingNext: machine.lookahead)
       return .done
     case .countFailure(let first):
       return .counted(try await area.noteFailing(first.mutation))
@@ -90,53 +126,90 @@ extension PassRunner {
   }
 
   /// Makes sure, before a batch goes, that the area knows of its first transmission. The commit that this
-  /// needs knows of the batch behind it, too; one of its own is not made for that.
+  /// needs knows of the batches behind it, too; one of its own is not made for those.
   /// - Returns: the batch, as it is sent.
   private func remember(
-    _ work: inout PushWork, lookahead next: NextBatches?, _ hub: SessionAnswer
+    _ items: [PushItem], _ work: inout PushWork, lookahead: NextBatches?, _ hub: SessionAnswer
   ) async throws -> OutgoingBatch {
-    let orders = Set(work.sent.map(\.order))
+    let orders = Set(items.map(\.order))
     let entries = work.read.filter { orders.contains($0.order) }
     let new = entries.filter { $0.firstSent == nil }.map(\.order)
-    if new.isEmpty {
-      work.ahead = try next.flatMap { try area.outgoing($0) }
-    } else {
-      work.ahead = try await area.markFirstSent(new, highWater: hub.highWater, andNext: next).first
+    let next = Self.next(lookahead, behind: [])
+    work.ahead = []
+    if !new.isEmpty {
+      work.ahead = try await area.markFirstSent(new, highWater: hub.highWater, andNext: next)
+    } else if let next, let batch = try area.outgoing(next), !batch.items.isEmpty {
+      work.ahead = [batch]
     }
     return OutgoingBatch(entries, highWater: hub.highWater)
   }
 
-  /// Sends the next batch while the last one is settled. When it returns or throws, that has ended.
+  /// What is to be looked up behind the batches that were.
+  private static func next(
+    _ lookahead: NextBatches?, behind ahead: [OutgoingBatch]
+  ) -> NextBatches? {
+    guard var next = lookahead else { return nil }
+    next.after = ahead.last?.items.last?.order ?? next.after
+    next.count -= ahead.count
+    next.allByteCountMax -= ahead.reduce(0) { $0 + $1.mutations.byteCount }
+    return next.count > 0 && next.allByteCountMax > 0 ? next : nil
+  }
+
+  /// Sends the next batch while the last one is settled, alone or with others.
   private func settleAndSend(
-    _ items: [PushItem], lookahead next: NextBatches?, _ work: inout PushWork,
-    _ hub: SessionAnswer
+    _ items: [PushItem], lookahead: NextBatches?, _ work: inout PushWork, _ hub: SessionAnswer
   ) async throws -> PushMachine.Event {
-    guard let batch = try outgoing(items, of: work.ahead, hub) else { throw SyncError.stateLost }
-    let settled = work
-    let settling = Self.settling(settled, in: area, policy, markingNext: next)
-    let sent: Result<PushAnswer, any Error>
-    do { sent = .success(try await send(batch, hub)) } catch { sent = .failure(error) }
-    do {
-      work.ahead = try await settling.value
-    } catch {
-      // A security event is never hidden behind another error.
-      if case .failure(let stopped as Refused) = sent, stopped.action == .stopForSecurity {
-        throw stopped
-      }
-      throw error
-    }
-    count(settled: settled)
-    work.sent = batch.items
-    work.answer = nil
-    work.answer = try sent.get()
+    guard let last = work.sent, !work.ahead.isEmpty else { throw SyncError.stateLost }
+    let batch = try outgoing(items, of: work.ahead.removeFirst(), hub)
+    work.unsettled.append(last)
+    work.sent = nil
+    if work.settling?.hasEnded ?? true { try await settleNext(&work, lookahead) }
+    work.sent = AnsweredBatch(items: batch.items, answer: try await send(batch, hub))
+    // Nothing more is known on disk as about to be sent before that commit has ended.
+    if work.ahead.isEmpty, work.settling != nil { try await settleNext(&work, lookahead) }
     return work.verdicts
+  }
+
+  /// Waits for the commit that runs, and begins the next one.
+  private func settleNext(_ work: inout PushWork, _ lookahead: NextBatches?) async throws {
+    if let commit = work.settling {
+      work.settling = nil
+      do {
+        work.ahead += try await commit.wait()
+      } catch {
+        // They go again, and are known to the hub then.
+        work.unsettled = []
+        throw error
+      }
+      for batch in commit.group { count(settled: batch) }
+      show(.sending, UInt64(report.sent), of: max(work.total, UInt64(report.sent)))
+    }
+    guard let last = work.unsettled.last else { return }
+    let batches = work.unsettled
+    work.unsettled = []
+    let next = Self.next(lookahead, behind: work.ahead)
+    work.settling = SettlingCommit(batches) { [area, policy] in
+      try await area.settle(
+        batches.flatMap(\.settlements), epoch: last.answer.epoch,
+        highWater: last.answer.highWater, policy: policy, deferred: batches.flatMap(\.deferred),
+        markingNext: next)
+    }
+  }
+
+  /// Settles everything that the hub has answered.
+  private func settleAll(
+    _ work: inout PushWork, markingNext next: NextBatches? = nil
+  ) async throws {
+    while work.settling != nil || !work.unsettled.isEmpty {
+      try await settleNext(&work, next)
+    }
   }
 
   /// Those of a batch that a machine wants sent.
   private func outgoing(
-    _ items: [PushItem], of batch: OutgoingBatch?, _ hub: SessionAnswer
-  ) throws -> OutgoingBatch? {
-    if let batch, batch.items.count == items.count { return batch }
+    _ items: [PushItem], of batch: OutgoingBatch, _ hub: SessionAnswer
+  ) throws -> OutgoingBatch {
+    if batch.items.count == items.count { return batch }
     return OutgoingBatch(try area.entries(items.map(\.order)), highWater: hub.highWater)
   }
 
@@ -157,31 +230,11 @@ extension PassRunner {
     return answer
   }
 
-  /// Settles a batch in one transaction.
-  /// - Returns: the batch that goes next, looked up in the same transaction.
-  private static func settle(
-    _ work: PushWork, in area: Area, _ policy: StorePolicy, markingNext next: NextBatches?
-  ) async throws -> OutgoingBatch? {
-    guard let answer = work.answer else { throw SyncError.stateLost }
-    let deferred = answer.results.filter { $0.status == .deferred }.map(\.mutation)
-    return try await area.settle(
-      work.settlements, epoch: answer.epoch, highWater: answer.highWater, policy: policy,
-      deferred: deferred, markingNext: next
-    ).first
-  }
-
-  /// The same beside what the caller does; a pass that is cancelled does not take it along.
-  private static func settling(
-    _ work: PushWork, in area: Area, _ policy: StorePolicy, markingNext next: NextBatches?
-  ) -> Task<OutgoingBatch?, any Error> {
-    Task { try await settle(work, in: area, policy, markingNext: next) }
-  }
-
   /// Reports a batch that is settled.
-  private func count(settled work: PushWork) {
-    let settlements = work.settlements
-    report.sent += work.sent.count
-    report.deferred += work.sent.count - settlements.count
+  private func count(settled batch: AnsweredBatch) {
+    let settlements = batch.settlements
+    report.sent += batch.items.count
+    report.deferred += batch.items.count - settlements.count
     var parked = 0
     for case (_, _, .parked(let refusal)) in settlements {
       parked += 1
@@ -189,7 +242,6 @@ extension PassRunner {
     }
     report.parked += parked
     report.acknowledged += settlements.count - parked
-    show(.sending, UInt64(report.sent), of: max(work.total, UInt64(report.sent)))
   }
 
   private func park(

@@ -9,16 +9,16 @@ package import ProfileStore
 /// push shows each time that the hub takes anything at all. Then the held ones whose time has come go,
 /// each alone.
 ///
-/// As long as the hub applies all of a batch, the next one goes while that one is being settled: it
-/// was looked up, and its first transmission remembered, one commit before. Where a verdict is another
-/// one, the batch is settled first, and what comes next is looked up again, since some of it may have
-/// to wait.
+/// As long as the hub applies all of a batch, the next ones go while that one is being settled: they
+/// were looked up, and their first transmission remembered, one commit before. Where a verdict is
+/// another one, everything is settled first, and what comes next is looked up again, since some of it
+/// may have to wait.
 package struct PushMachine: Hashable, Sendable {
   /// What the runner tells.
   package enum Event: Hashable, Sendable {
     /// What may be sent, in order; none: there is no more.
     case read([PushItem])
-    /// The verdicts on what was sent, in its order. What was settled meanwhile is settled.
+    /// The verdicts on what was sent, in its order.
     /// `ahead`: what lies behind it, looked up as ``PushMachine/lookahead`` says; all of it is known on
     /// disk as about to be sent.
     case verdicts([MutationStatus], ahead: [PushItem] = [])
@@ -42,9 +42,10 @@ package struct PushMachine: Hashable, Sendable {
     case send([PushItem])
     /// Ask with an empty push whether the hub takes anything at all.
     case sendNothing
-    /// Settle what was sent last, by its verdicts, in one transaction.
+    /// Settle what was sent last, by its verdicts, and everything before it.
     case settle
-    /// The same, and meanwhile send what was looked up ahead; its answer counts once both are done.
+    /// Send what was looked up ahead, and meanwhile settle what was sent last, by itself or with what
+    /// follows in one transaction. It is settled before anything else is done than to send on like this.
     case settleAndSend([PushItem])
     /// Count one more pass in which the hub failed on the batch that begins so.
     case countFailure(PushItem)
@@ -111,16 +112,14 @@ package struct PushMachine: Hashable, Sendable {
 
   /// While a batch goes, or is settled: what will be looked up next, so that one commit can settle a
   /// batch, look up what goes next, and remember its first transmission.
-  ///
-  /// While one goes, that is the one behind it. Once it is settled by itself, the next two: the first
-  /// of them needs no commit before it goes, and the second may follow it at once.
   package var lookahead: NextBatches? {
     guard !isTryingHeld else { return nil }
     // Nothing goes ahead while the size of a batch is still being found.
     let isSteady = plan.isFull && !isBisecting
     switch phase {
-    case .sending where isSteady: return next(behind: batchEnd, count: 1)
-    case .settling: return next(behind: after, count: isSteady ? 2 : 1)
+    case .sending where isSteady:
+      return next(behind: batchEnd, count: SyncLimits.aheadBatchCountMax)
+    case .settling: return next(behind: after, count: isSteady ? SyncLimits.aheadBatchCountMax : 1)
     default: return nil
     }
   }
@@ -128,7 +127,7 @@ package struct PushMachine: Hashable, Sendable {
   private func next(behind order: UInt64, count: Int) -> NextBatches {
     NextBatches(
       after: order, through: through, countMax: plan.countMax, byteCountMax: plan.byteCountMax,
-      count: count)
+      count: count, allByteCountMax: SyncLimits.aheadByteCountMax)
   }
 
   /// The next action after an event. An event that does not belong to what was ordered changes

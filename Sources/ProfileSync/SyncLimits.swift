@@ -8,6 +8,10 @@ package enum SyncLimits {
   static let commitPageCountMax = 32
   /// Bytes of the mutations in one push, whatever the hub takes.
   static let pushByteCountMax = 32 << 20
+  /// Batches of the outbox that are looked up ahead of the one that goes, and their bytes; a single larger
+  /// one comes alone.
+  static let aheadBatchCountMax = 4
+  static let aheadByteCountMax = 4 << 20
   /// Pages in one leg of a scan from zero.
   static let legPageCountMax = 100
   /// Pages that a plain pull follows beyond the high water at its beginning.

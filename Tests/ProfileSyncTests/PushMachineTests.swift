@@ -389,12 +389,12 @@ struct PushMachineTests {
 
   /// What is to be looked up in the commit that settles, or that comes before the first batch.
   @Test(
-    "what is looked up ahead: the next batch while one goes, two once one is settled by itself",
+    "what is looked up ahead: some batches behind the one that goes, or that is settled by itself",
     arguments: [
-      ([.read(four)], 4, 1),
-      ([.read(four), .verdicts(steady, ahead: nextFour)], 8, 1),
-      ([.read(four), .verdicts(steady)], 4, 2),
-      ([.read(one), .verdicts([.deferred], ahead: second)], 1, 2),
+      ([.read(four)], 4, 4),
+      ([.read(four), .verdicts(steady, ahead: nextFour)], 8, 4),
+      ([.read(four), .verdicts(steady)], 4, 4),
+      ([.read(one), .verdicts([.deferred], ahead: second)], 1, 4),
       // Nothing goes ahead while the size is being found; what goes next is remembered all the same.
       ([.read(four), tooLarge, .read(Array(items[0..<2]))], nil, 0),
       (bisectedToOne, nil, 0),
