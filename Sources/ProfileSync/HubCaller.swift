@@ -103,7 +103,7 @@ struct HubCaller: Sendable {
           detail: "status \(answer.response.status)")
       }
       guard refused.action == .refreshToken, refresh.refused() == .refresh else { throw refused }
-      try await refreshToken()
+      try await refreshToken(refused: now)
       let new = try requireSession().token
       guard refresh.isWorthTrying(new, after: now.token) else { throw refused }
       isRepeated = true
@@ -155,9 +155,12 @@ struct HubCaller: Sendable {
     return try await passes.interruptible(body)
   }
 
-  private func refreshToken() async throws {
+  private func refreshToken(refused: SignedInAccount) async throws {
     do {
-      try await interruptible { [session] in try await session.refreshToken() }
+      // It may end this pass, and goes on itself.
+      try await interruptible { [session, board] in
+        try await TokenRefreshes.all.refresh(session, refused: refused, owner: board)
+      }
     } catch let error as StoreError where error.code == .suspended {
       throw error
     } catch {
