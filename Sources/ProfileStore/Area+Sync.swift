@@ -415,6 +415,14 @@ extension Area {
     try read { try tables.totals($0).lastOrder }
   }
 
+  /// What changes whenever there may be something more to send, whoever did it, in whatever process.
+  package func outboxMark() throws -> OutboxMark {
+    try read {
+      OutboxMark(
+        lastOrder: try tables.totals($0).lastOrder, decisions: try tables.number(.decisions, $0))
+    }
+  }
+
   // MARK: Discarded mutations
 
   /// Discarded mutations that wait until the app has the hub's version.

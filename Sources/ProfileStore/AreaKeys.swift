@@ -45,6 +45,8 @@ enum AreaKey: String {
   case erasedAtHub
   /// When the last pass ended, and how.
   case lastPass
+  /// How often a person has decided about what waits: other processes see that something may go.
+  case decisions
   /// ``PushTrouble``; absent: the hub has failed on nothing.
   case pushTrouble
 }

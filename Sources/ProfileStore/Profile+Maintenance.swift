@@ -1,6 +1,6 @@
 public import Foundation
 public import HubProtocol
-import LMDB
+package import LMDB
 
 /// What becomes of a parked mutation.
 public enum Resolution: Sendable, Hashable {
@@ -73,7 +73,7 @@ extension Profile {
   /// remembered after they are settled.
   /// - Parameter account: the owner; nil for the signed-out area.
   public func strikeOff(_ mutations: [UUID], account: VerifiedAccount?) async throws {
-    try await maintain(account, for: .draining) { area, _, transaction in
+    try await maintain(account, for: .draining, sendsMore: false) { area, _, transaction in
       try area.strikeOff(mutations, &transaction)
     }
   }
@@ -82,7 +82,7 @@ extension Profile {
   /// it has enqueued what is left.
   /// - Parameter account: the owner; nil for the signed-out area.
   public func strikeOff(allBut listed: [UUID], account: VerifiedAccount?) async throws {
-    try await maintain(account, for: .draining) { area, _, transaction in
+    try await maintain(account, for: .draining, sendsMore: false) { area, _, transaction in
       try area.strikeOff(allBut: Set(listed), &transaction)
     }
   }
@@ -113,8 +113,9 @@ extension Profile {
     }
   }
 
+  /// - Parameter sendsMore: something may be there to send after it.
   private func maintain(
-    _ account: VerifiedAccount?, for purpose: WritePurpose = .storing,
+    _ account: VerifiedAccount?, for purpose: WritePurpose = .storing, sendsMore: Bool = true,
     _ body: @escaping @Sendable (Area, StorePolicy, inout WriteTransaction) throws -> Void
   ) async throws {
     try await area.write(for: purpose) { [area, policy = registry.policy] transaction in
@@ -126,12 +127,19 @@ extension Profile {
         guard owner == account.bytes else { throw StoreError.foreignArea }
       }
       try body(area, policy, &transaction)
+      if sendsMore { try area.noteDecision(&transaction) }
     }
-    area.signals.outbox.raise()
+    if sendsMore { area.signals.outbox.raise() }
   }
 }
 
 extension Area {
+  /// Tells other processes that something may be there to send.
+  package func noteDecision(_ transaction: inout WriteTransaction) throws {
+    let decisions = try tables.number(.decisions, transaction)
+    try tables.setNumber(.decisions, Self.next(after: decisions, .decisions), &transaction)
+  }
+
   /// Another payload in the place of a parked mutation.
   func merge(
     _ mutation: UUID, payload: Data, base: Mutation.Base?, _ transaction: inout WriteTransaction

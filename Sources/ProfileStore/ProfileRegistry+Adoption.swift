@@ -66,6 +66,7 @@ extension ProfileRegistry {
       if summary.isEmpty, state == .active { return own }
       try Self.requireCarried(summary, by: saving)
       try adopt(source, adoption, into: own, row: row, saving: saving)
+      own.signals.outbox.raise()
       return own
     }
     return Profile(area: area, registry: self, session: nil)

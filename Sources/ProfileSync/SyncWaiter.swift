@@ -13,10 +13,10 @@ struct SyncWaiter: Sendable {
 
   /// What was there before the last pass: whatever came since ends a wait at once.
   struct Seen: Sendable {
-    var outbox: UInt64
-    var lastOrder: UInt64
-    var passes: UInt64
-    var session: SessionState
+    var outbox: UInt64 = 0
+    var mark = OutboxMark()
+    var passes: UInt64 = 0
+    var session = SessionState.unknown
   }
 
   /// An end of a wait, and the error behind it.
@@ -32,7 +32,7 @@ struct SyncWaiter: Sendable {
 
   func look() throws -> Seen {
     Seen(
-      outbox: profile.area.signals.outbox.count, lastOrder: try profile.area.lastOrder(),
+      outbox: profile.area.signals.outbox.count, mark: try profile.area.outboxMark(),
       passes: profile.area.signals.passes.count, session: session.state)
   }
 
@@ -74,7 +74,7 @@ struct SyncWaiter: Sendable {
           try Task.checkCancellation()
           return End(.woke(.outbox))
         }
-        group.addTask { try await othersEnqueue(since: seen.lastOrder) }
+        group.addTask { try await othersSendMore(since: seen.mark) }
       }
       if wait.seesPasses {
         group.addTask {
@@ -116,9 +116,10 @@ struct SyncWaiter: Sendable {
     if case .account(let signedIn) = state { signedIn.generation } else { nil }
   }
 
-  private func othersEnqueue(since lastOrder: UInt64) async throws -> End {
+  /// What another process enqueues or decides raises no signal in this one.
+  private func othersSendMore(since mark: OutboxMark) async throws -> End {
     while true {
-      if try profile.area.lastOrder() > lastOrder { return End(.woke(.outbox)) }
+      if try profile.area.outboxMark() != mark { return End(.woke(.outbox)) }
       try await pace.clock.sleep(for: pace.lookInterval)
     }
   }

@@ -153,6 +153,16 @@ extension AreasAndRegistry {
       #expect(try adas.text("a") == "again")
     }
 
+    @Test(
+      "what is adopted into an account's area is something to send: whoever waits for that is told")
+    func tellsOutbox() async throws {
+      let guest = try await store.guest(in: registry, puts: ["a"])
+      let before = (adas.area.signals.outbox.count, try adas.area.outboxMark())
+      try await adopt(guest)
+      #expect(adas.area.signals.outbox.count > before.0)
+      #expect(try adas.area.outboxMark() != before.1)
+    }
+
     @Test("adopting never overwrites what the account already has: its record stays shown")
     func hubRecordStaysShown() async throws {
       try await adas.pull("a", version: 5, "hub")

@@ -90,6 +90,31 @@ extension Outbox {
     }
 
     @Test(
+      "each decision changes what other processes look at; what settles and strikes off does not")
+    func outboxMark() async throws {
+      var mark = try profile.area.outboxMark()
+      func isChanged() throws -> Bool {
+        defer { mark = (try? profile.area.outboxMark()) ?? OutboxMark() }
+        return try profile.area.outboxMark() != mark
+      }
+      let ids = try await [put("a"), put("b"), put("c"), put("d")]
+      #expect(try isChanged())
+      for id in ids { try await profile.park(id, Parked(reason: .conflict)) }
+      #expect(try !isChanged())
+      let retried = try await profile.retry(ids[0], account: ada)
+      #expect(try isChanged())
+      try await profile.discard(ids[1], account: ada)
+      #expect(try isChanged())
+      try await profile.resolve(ids[2], seen: nil, account: ada, .keepLocal)
+      #expect(try isChanged())
+      try await profile.enqueue(.put("d", Data(), replacing: ids[3]), account: ada)
+      #expect(try isChanged())
+      try await profile.acknowledge(retried, version: 1)
+      try await profile.strikeOff(ids, account: ada)
+      #expect(try !isChanged())
+    }
+
+    @Test(
       "only a parked mutation of the account's area is retried, discarded, resolved or replaced")
     func onlyParked() async throws {
       let waiting = try await put("a")
