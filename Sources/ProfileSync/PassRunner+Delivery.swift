@@ -47,7 +47,10 @@ extension PassRunner {
       let batch = ChangeBatch(
         position: BatchPosition(position), isReplay: isReplay, owner: facts.owner,
         contents: contents, area: area)
-      try await apply(batch)
+      do { try await apply(batch) } catch {
+        hasAppThrown = true
+        throw error
+      }
     }
     try requireSession()
     return positions.accept(position)

@@ -30,7 +30,12 @@ extension PassRunner {
   private func decide(
     _ conflict: SyncConflict, by resolver: ConflictResolver
   ) async throws -> Resolution? {
-    try await lend { try await resolver.decide(conflict) }
+    try await lend {
+      do { return try await resolver.decide(conflict) } catch {
+        hasAppThrown = true
+        throw error
+      }
+    }
   }
 
   /// Runs a closure of the app: with the session looked at before and after, and no pass inside.

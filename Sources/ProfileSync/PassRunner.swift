@@ -27,6 +27,8 @@ final class PassRunner {
   /// Where the hub stands, as it said in this pass.
   var hub: SessionAnswer?
   var report = SyncReport()
+  /// A closure of the app has thrown.
+  var hasAppThrown = false
   var positions: BatchPositions
 
   /// An answer that is not for use, on its way to the machine.

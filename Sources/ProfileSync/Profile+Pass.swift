@@ -51,16 +51,20 @@ extension Profile {
       try await note(nil)
       registry.observer.passEnded(
         PassMeasurement(
-          report: report, failure: nil, stoppedByApp: false, waited: waited,
-          duration: time.elapsed()))
+          report: report, failure: nil, storeFailure: nil, stoppedByApp: false,
+          wasCancelled: false, waited: waited, duration: time.elapsed()))
       board.post(.passEnded(report))
       area.signals.passes.raise()
       return PassEnd(report: report, limits: runner.hub?.limits)
     } catch let stopped {
-      let failure = (stopped as? SyncError)?.code
+      let isOwn = !runner.hasAppThrown
+      let wasCancelled = stopped is CancellationError
+      let failure = isOwn ? (stopped as? SyncError)?.code : nil
       registry.observer.passEnded(
         PassMeasurement(
-          report: runner.report, failure: failure, stoppedByApp: failure == nil, waited: waited,
+          report: runner.report, failure: failure,
+          storeFailure: isOwn ? (stopped as? StoreError)?.code : nil,
+          stoppedByApp: !isOwn && !wasCancelled, wasCancelled: wasCancelled, waited: waited,
           duration: time.elapsed()))
       if failure == .accountMismatch { reportSecurityEvent() }
       board.post(.passStopped(failure, message: Self.message(of: stopped)))

@@ -85,11 +85,14 @@ public struct RequestMeasurement: Sendable, Hashable {
 public struct PassMeasurement: Sendable {
   /// What it did, also where it did not come to its end.
   public let report: SyncReport
-  /// Why it stopped; nil: it came to its end, or ``stoppedByApp``.
+  /// Why it stopped; nil: it came to its end, or one of the next three.
   public let failure: SyncError.Code?
-  /// A closure of the app threw, the calling task was cancelled, or the store could not be read or
-  /// written.
+  /// What the store refused: a full disk (`storage`), `suspended`, `erased`, …
+  public let storeFailure: StoreError.Code?
+  /// A closure of the app threw, whatever it was.
   public let stoppedByApp: Bool
+  /// The calling task was cancelled.
+  public let wasCancelled: Bool
   /// How long it waited for another pass of the area.
   public let waited: Duration
   /// From its turn to its end.

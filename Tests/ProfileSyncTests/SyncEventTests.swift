@@ -177,6 +177,65 @@ struct SyncObserverTests {
     }
   }
 
+  @Test("is told apart: what the app's closure threw, a store that refused, a cancelled task")
+  func stopping() async throws {
+    try await TestHub.run { hub in
+      let other = try await Person.withRecords(hub, ["a"])
+      let person = try await Device(hub).signIn()
+      let observer = Observer()
+      person.profile.registry.observe(with: observer)
+      func last() throws -> PassMeasurement { try #require(observer.passes.entries.last) }
+
+      // Whatever a closure throws is the app's, an error of this package's, too.
+      for error in [AppFailure(), StoreError(.storage, ""), SyncError(.accountMismatch, "")]
+        as [any Error]
+      {
+        await #expect(throws: (any Error).self) {
+          try await person.profile.synchronize(account: person.account) { _ in throw error }
+        }
+        #expect(try last().stoppedByApp && !last().wasCancelled)
+        #expect(try last().failure == nil && last().storeFailure == nil)
+      }
+      #expect(observer.security.entries.isEmpty)
+
+      // A disk that is full.
+      person.profile.area.onCommit.withLock { hook in
+        hook = { _ in throw StoreError(.storage, "of a test") }
+      }
+      await expect(StoreError.Code.storage) {
+        try await person.profile.synchronize(account: person.account)
+      }
+      person.profile.area.onCommit.withLock { $0 = nil }
+      #expect(try last().storeFailure == .storage && last().failure == nil)
+      #expect(try !last().stoppedByApp && !last().wasCancelled)
+
+      let isThere = Gate()
+      person.device.wire.before { _, _ throws(TransportError) in
+        isThere.open()
+        while !Task.isCancelled { await Task.yield() }
+        throw TransportError(code: .cancelled, description: "cancelled")
+      }
+      let pass = Task { try await person.profile.synchronize(account: person.account) }
+      await isThere.wait()
+      pass.cancel()
+      await #expect(throws: CancellationError.self) { _ = try await pass.value }
+      #expect(try last().wasCancelled && !last().stoppedByApp)
+      #expect(try last().failure == nil && last().storeFailure == nil)
+
+      // A resolver is a closure of the app, too.
+      person.device.wire.clear()
+      try await person.pass()
+      try await other.send(["a"], "newer")
+      try await person.profile.enqueue(
+        .put("a", Data(), base: .version(1)), account: person.account)
+      await #expect(throws: AppFailure.self) {
+        try await person.profile.synchronize(
+          account: person.account, resolve: ConflictResolver { _ in throw AppFailure() })
+      }
+      #expect(try last().stoppedByApp)
+    }
+  }
+
   @Test("is told refusals, repeats, what is kept back and security events, and no name or payload")
   func refusals() async throws {
     try await TestHub.run { hub in
