@@ -142,6 +142,9 @@ extension Area {
     hold.withLock { $0.lock = nil }
   }
 
+  /// Whether it was closed for a suspension and not opened again.
+  package var isSuspended: Bool { store.isSuspended }
+
   /// Opens it again, with everything that is looked at when an area is opened. One that is not there
   /// any more was erased.
   func resume() throws {

@@ -11,7 +11,7 @@ extension ProfileRegistry {
   /// of the store is closed in this process, whichever registry or profile opened it. Until
   /// ``resume()`` every call on the store throws `suspended` at once and changes nothing: nobody is
   /// kept waiting for a time that nobody knows, and an enqueue never says stored before it is.
-  /// A second call changes nothing.
+  /// A `keepSynchronized` waits, and goes on by itself after it. A second call changes nothing.
   /// - Parameter patience: how long an apply closure, a read closure or a call that waits for another
   ///   process may take to end; 5 seconds by default.
   /// - Throws: `stillInUse` when one did not end: the rest is closed, calls are refused, and a further call
@@ -33,12 +33,18 @@ extension ProfileRegistry {
     repeat {
       // Resumed while this waited: the person is back, and what this has stopped goes on.
       guard store.refusesVisits else {
-        for area in areas { area.passes.resume() }
+        for area in areas {
+          area.passes.resume()
+          area.signals.suspensions.raise()
+        }
         return
       }
       // Again each time: an opening that had begun may bring one more.
       areas = Area.all(of: store)
-      for area in areas { area.passes.suspend() }
+      for area in areas {
+        area.passes.suspend()
+        area.signals.suspensions.raise()
+      }
       if store.visitCount == 0, areas.allSatisfy({ $0.passes.count == 0 }) { break }
       // Not cancelled: the system stops the process whether the task is or not.
       await Self.pause()
@@ -46,7 +52,10 @@ extension ProfileRegistry {
     let isBusy = store.visitCount > 0 || areas.contains { $0.passes.count > 0 }
     try await Self.onSuspensionQueue { [openAreas, areas] in
       guard store.refusesVisits else {
-        for area in areas { area.passes.resume() }
+        for area in areas {
+          area.passes.resume()
+          area.signals.suspensions.raise()
+        }
         return
       }
       openAreas.dropAll()
@@ -85,11 +94,15 @@ extension ProfileRegistry {
         do { try area.resume() } catch { failure = error }
       }
       store.refuseVisits(false)
+      for area in Area.all(of: store) { area.signals.suspensions.raise() }
       if let failure { throw failure }
     }
     // What others began meanwhile and left half done is settled as at an opening.
     try await locked {}
   }
+
+  /// Whether an area of this store can be used: neither the store is suspended, nor was it left so.
+  package func isSuspended(_ area: Area) -> Bool { isSuspended || area.isSuspended }
 
   /// Whether the store is suspended in this process.
   public var isSuspended: Bool { index.store.refusesVisits }

@@ -52,6 +52,8 @@ package final class AreaSignals: Sendable {
   package let outbox = Signal()
   /// A pass has ended well.
   package let passes = Signal()
+  /// The store was suspended, or resumed.
+  package let suspensions = Signal()
   /// What a later module attaches: who listens to this area's passes.
   package let attachment = Mutex<(any Sendable)?>(nil)
 

@@ -6,7 +6,8 @@ extension PassRunner {
   /// Sends what waits in the outbox when the step begins, in order, as a ``PushMachine`` says.
   func push() async throws {
     guard let hub else { throw SyncError.stateLost }
-    var machine = PushMachine(limits: hub.limits, through: try area.lastOrder())
+    var machine = PushMachine(
+      limits: hub.limits, through: try area.lastOrder(), waiting: waiting)
     var work = PushWork(total: try UInt64(area.read { try area.pendingSummary($0) }.count))
     do {
       while machine.order != .finished {
@@ -235,6 +236,7 @@ extension PassRunner {
     let settlements = batch.settlements
     report.sent += batch.items.count
     report.deferred += batch.items.count - settlements.count
+    deferred.formUnion(PushPlan.putOff(batch.items, batch.answer.results.map(\.status)))
     var parked = 0
     for case (_, _, .parked(let refusal)) in settlements {
       parked += 1

@@ -27,6 +27,10 @@ final class PassRunner {
   /// Where the hub stands, as it said in this pass.
   var hub: SessionAnswer?
   var report = SyncReport()
+  /// Records of which nothing is sent, since their pause is not over.
+  let waiting: Set<RecordID>
+  /// Records that the hub has put off in this pass.
+  var deferred: Set<RecordID> = []
   /// A closure of the app has thrown.
   var hasAppThrown = false
   var positions: BatchPositions
@@ -42,9 +46,11 @@ final class PassRunner {
   /// - Throws: `ownedByAnotherAccount`, `appStoreBehind`, `storage`.
   init(
     area: Area, policy: StorePolicy, caller: HubCaller, goal: PassGoal, hasClosure: Bool,
-    appPosition: BatchPosition?, resolver: ConflictResolver?, progress: ProgressObserver?
+    appPosition: BatchPosition?, resolver: ConflictResolver?, progress: ProgressObserver?,
+    waiting: Set<RecordID>
   ) throws {
     self.area = area
+    self.waiting = waiting
     self.policy = policy
     self.caller = caller
     account = caller.account

@@ -14,7 +14,8 @@ extension Profile {
   /// offline, too, and goes on by itself when the hub can be reached: failures are tried again as
   /// ``RetryPause`` says, and never before the hub's `Retry-After`. After a refused token nothing is
   /// sent until the session has another one. While nobody or another account is signed in it sends
-  /// nothing and waits; it never switches anything.
+  /// nothing and waits; it never switches anything. While the store is suspended it waits, lets go of
+  /// the hub, and goes on after `resume()`.
   /// - Parameters:
   ///   - account: whose area this is.
   ///   - session: counts instead of the profile's.
@@ -24,7 +25,7 @@ extension Profile {
   ///   the connection; with `SyncPace.Stopping.throwing` whatever only the app can help with
   ///   (`epochChanged`, `accountMismatch`, …; see ``SyncError/retryClass``), `StoreError`; with
   ///   `reporting` only `StoreError` that no wait can end (`ownedByAnotherAccount`, `notBound`,
-  ///   `erased`, `suspended`: call again after `resume()`), `notConnected` and `closureRequired`.
+  ///   `erased`), `notConnected` and `closureRequired`.
   public func keepSynchronized(
     account: VerifiedAccount, session: (any AccountSession)? = nil,
     resolve: ConflictResolver? = nil, pace: SyncPace = SyncPace()
@@ -62,7 +63,11 @@ extension Profile {
     _ first: PassOrder, _ pace: SyncPace, _ apply: PassRunner.Apply
   ) async throws {
     try requireOutside()
-    try requireOwned(by: first.account)
+    do { try requireOwned(by: first.account) } catch let error as StoreError
+      where error.code == .suspended
+    {
+      // The first pass compares it again, once the store is resumed.
+    }
     _ = try registry.transport()
     let hints = HintLine()
     defer { hints.close() }
@@ -72,7 +77,9 @@ extension Profile {
     let board = EventBoard.of(area.signals)
     var loop = SyncLoop(pollInterval: pace.pollInterval, reports: pace.stopping == .reporting)
     var order = first
-    var seen = try waiter.look()
+    var deferred = DeferredRecords()
+    var seen = SyncWaiter.Seen()
+    let time = Stopwatch(pace.clock)
     // Pauses count from what they follow, however often the wait itself begins anew.
     var since = Stopwatch(pace.clock)
     var limits = HubLimits()
@@ -80,48 +87,57 @@ extension Profile {
     while true {
       try Task.checkCancellation()
       var end: SyncWaiter.End
-      switch loop.order {
-      case .look:
-        seen = try waiter.look()
-        end = SyncWaiter.End(.looked(isOurs: waiter.isOurs(seen.session)))
-      case .pass:
-        (seen, shown) = (try waiter.look(), nil)
-        var (hasAccepted, hasThrown) = (false, false)
-        end = try await keepPass(order, pace, &limits) { batch in
-          do { try await apply(batch) } catch {
-            hasThrown = true
-            throw error
+      var hasThrown = false
+      do {
+        switch loop.order {
+        case .look:
+          seen = try waiter.look()
+          end = SyncWaiter.End(.looked(isOurs: waiter.isOurs(seen.session)))
+        case .pass:
+          (seen, shown) = (try waiter.look(), nil)
+          var hasAccepted = false
+          order.waitingRecords = deferred.waiting(at: time.elapsed())
+          end = try await keepPass(order, pace, &limits, &deferred, time) { batch in
+            do { try await apply(batch) } catch {
+              hasThrown = true
+              throw error
+            }
+            hasAccepted = true
           }
-          hasAccepted = true
+          // What the app's closure throws says nothing of this account's session.
+          if hasThrown, case .failed(.lookAgain) = end.event, let error = end.error as? StoreError {
+            end = try again(error, pace)
+          }
+          if case .passed = end.event { hasAccepted = true }
+          // From now on the area's own position counts.
+          if hasAccepted { order.appPosition = nil }
+        case .wait(var wait):
+          if shown != wait.reason { board.post(.waiting(wait.reason)) }
+          shown = wait.reason
+          wait.timeUp = wait.timeUp.map { max(.zero, $0 - since.elapsed()) }
+          if wait.stream == nil { hints.close() }
+          do {
+            end = try await waiter.wait(wait, since: seen, limits)
+          } catch let error as StoreError {
+            if Self.endsLoop(error) { throw error }
+            end = try again(error, pace)
+          }
+          if case .woke(.session(_, let isNewSignIn)) = end.event {
+            seen.session = waiter.session.state
+            if isNewSignIn { hints.close() }
+          }
+        case .stop: throw stopped ?? SyncError.stateLost
         }
-        // What the app's closure throws says nothing of this account's session.
-        if hasThrown, case .failed(.lookAgain) = end.event, let error = end.error as? StoreError {
-          end = try again(error, pace)
-        }
-        if case .passed = end.event { hasAccepted = true }
-        // From now on the area's own position counts.
-        if hasAccepted { order.appPosition = nil }
-      case .wait(var wait):
-        if shown != wait.reason { board.post(.waiting(wait.reason)) }
-        shown = wait.reason
-        wait.timeUp = wait.timeUp.map { max(.zero, $0 - since.elapsed()) }
-        if wait.stream == nil { hints.close() }
-        do {
-          end = try await waiter.wait(wait, since: seen, limits)
-        } catch let error as StoreError {
-          if Self.endsLoop(error) { throw error }
-          end = try again(error, pace)
-        }
-        if case .woke(.session(_, let isNewSignIn)) = end.event {
-          seen.session = waiter.session.state
-          if isNewSignIn { hints.close() }
-        }
-      case .stop: throw stopped ?? SyncError.stateLost
+      } catch let error as StoreError where error.code == .suspended {
+        // Of another store, if it is the app's closure that has thrown it.
+        end =
+          hasThrown && !registry.isSuspended(area)
+          ? try again(error, pace) : SyncWaiter.End(.failed(.suspended), error)
       }
       stopped = end.error ?? stopped
       let action = loop.handle(end.event, chance: pace.chance())
       switch end.event {
-      case .looked, .woke: continue
+      case .looked, .woke, .failed(.suspended): continue
       case .passed, .failed: since = Stopwatch(pace.clock)
       }
       if case .failed(.needsToken) = end.event { seen.session = refused(seen.session, board) }
@@ -141,21 +157,25 @@ extension Profile {
 
   /// One pass, and what its end means for the loop.
   private func keepPass(
-    _ order: PassOrder, _ pace: SyncPace, _ limits: inout HubLimits, _ apply: PassRunner.Apply
+    _ order: PassOrder, _ pace: SyncPace, _ limits: inout HubLimits,
+    _ deferred: inout DeferredRecords, _ time: Stopwatch, _ apply: PassRunner.Apply
   ) async throws -> SyncWaiter.End {
     do {
       let end = try await pass(order, apply)
       limits = end.limits ?? limits
+      deferred.passed(
+        deferred: end.deferred, leaving: order.waitingRecords, at: time.elapsed(),
+        chance: pace.chance())
       let now = registry.policy.now()
-      let due = try area.nextTryOfHeld().map {
+      let held = try area.nextTryOfHeld().map {
         Duration.seconds(min(max(0, $0.timeIntervalSince(now)), Held.longestPause))
       }
+      let due = [held, deferred.pause(at: time.elapsed())].compactMap { $0 }.min()
       return SyncWaiter.End(
         .passed(
           SyncLoop.Standing(
             hasMore: end.report.wasOutrun, waitSeconds: limits.waitSeconds,
-            heldDue: due, hasDeferred: end.report.deferred > 0,
-            canListen: try registry.transport() is any HubEventTransport)))
+            due: due, canListen: try registry.transport() is any HubEventTransport)))
     } catch let error as SyncError {
       // A mistake in the call, which no wait ends.
       if [.notConnected, .insideApplyClosure, .closureRequired].contains(error.code) {

@@ -7,6 +7,8 @@ struct PassEnd {
   let report: SyncReport
   /// What the hub announced in it.
   let limits: HubLimits?
+  /// The records that the hub wants later.
+  let deferred: Set<RecordID>
 }
 
 /// What a pass was asked for.
@@ -19,6 +21,8 @@ struct PassOrder {
   let waiting: PassWait
   let resolve: ConflictResolver?
   let progress: ProgressObserver?
+  /// Records of which nothing is sent: the hub has put them off, and their pause is not over.
+  var waitingRecords: Set<RecordID> = []
 }
 
 extension Profile {
@@ -42,7 +46,7 @@ extension Profile {
     let runner = try PassRunner(
       area: area, policy: registry.policy, caller: caller, goal: order.goal,
       hasClosure: order.hasClosure, appPosition: order.appPosition, resolver: order.resolve,
-      progress: order.progress)
+      progress: order.progress, waiting: order.waitingRecords)
     let time = Stopwatch(registry.clock)
     let board = EventBoard.of(area.signals)
     board.post(.passBegan)
@@ -55,7 +59,8 @@ extension Profile {
           wasCancelled: false, waited: waited, duration: time.elapsed()))
       board.post(.passEnded(report))
       area.signals.passes.raise()
-      return PassEnd(report: report, limits: runner.hub?.limits)
+      return PassEnd(
+        report: report, limits: runner.hub?.limits, deferred: runner.deferred)
     } catch let stopped {
       let isOwn = !runner.hasAppThrown
       let wasCancelled = stopped is CancellationError

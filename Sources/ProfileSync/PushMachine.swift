@@ -102,9 +102,13 @@ package struct PushMachine: Hashable, Sendable {
   /// There was no room to hold one: nothing behind it is sent.
   private var lacksRoom = false
 
-  /// - Parameter through: the place of the newest mutation that is to be sent.
-  package init(limits: HubLimits, through: UInt64) {
+  /// - Parameters:
+  ///   - through: the place of the newest mutation that is to be sent.
+  ///   - waiting: records of which nothing is sent, since the hub has put them off and their pause is
+  ///     not over.
+  package init(limits: HubLimits, through: UInt64, waiting: Set<RecordID> = []) {
     plan = PushPlan(limits: limits)
+    deferred = waiting
     self.through = through
     order = .finished
     order = readOn()

@@ -54,6 +54,19 @@ package struct PushPlan: Hashable, Sendable {
   /// The next batch is half as large as one of `count`.
   package mutating func halve(_ count: Int) { countMax = max(1, count / 2) }
 
+  /// The records that the hub wants later: those of which the first mutation that it has not taken is
+  /// deferred. One that waits behind a conflict or a refusal goes when that is decided, and not after a
+  /// pause.
+  package static func putOff(_ items: [PushItem], _ statuses: [MutationStatus]) -> Set<RecordID> {
+    var stopped: Set<RecordID> = []
+    var found: Set<RecordID> = []
+    for (item, status) in zip(items, statuses) where status != .applied && status != .duplicate {
+      guard stopped.insert(item.record).inserted, status == .deferred else { continue }
+      found.insert(item.record)
+    }
+    return found
+  }
+
   /// What one verdict means for its mutation; nil: it stays and is sent in a later pass.
   /// - Precondition: ``PushCheck`` has let the answer through.
   package static func settlement(of result: MutationResult) -> Settlement? {

@@ -29,6 +29,8 @@ public enum SyncWait: Sendable, Hashable {
   case forSignIn
   /// The hub refuses the token: until there is a new one, or a new sign-in.
   case forNewToken
+  /// The store is suspended: until `ProfileRegistry.resume()`.
+  case forResume
   /// Something that the app has to do, by its code; nothing is sent until then.
   case forTheApp(SyncError.Code)
 }

@@ -17,6 +17,8 @@ package struct SyncLoop: Hashable, Sendable {
     case needsToken
     /// The app has to do something first.
     case needsTheApp(SyncError.Code)
+    /// The store is suspended.
+    case suspended
   }
 
   /// What a pass that came to its end leaves.
@@ -25,21 +27,18 @@ package struct SyncLoop: Hashable, Sendable {
     package var hasMore = false
     /// The longest long poll that the hub takes, in seconds; 0: none.
     package var waitSeconds = 0
-    /// When the next held mutation is to be tried.
-    package var heldDue: Duration?
-    /// The hub wants some mutations later.
-    package var hasDeferred = false
+    /// When the next held mutation is to be tried, or the next that the hub wants later.
+    package var due: Duration?
     /// The transport can listen to the hub's events.
     package var canListen = false
 
     package init(
-      hasMore: Bool = false, waitSeconds: Int = 0, heldDue: Duration? = nil,
-      hasDeferred: Bool = false, canListen: Bool = false
+      hasMore: Bool = false, waitSeconds: Int = 0, due: Duration? = nil,
+      canListen: Bool = false
     ) {
       self.hasMore = hasMore
       self.waitSeconds = waitSeconds
-      self.heldDue = heldDue
-      self.hasDeferred = hasDeferred
+      self.due = due
       self.canListen = canListen
     }
   }
@@ -63,6 +62,8 @@ package struct SyncLoop: Hashable, Sendable {
     case session(isOurs: Bool, isNewSignIn: Bool)
     /// Somebody else's pass of the area has ended well.
     case pass
+    /// The store is not suspended any more.
+    case resumed
   }
 
   /// How a stream of events ended.
@@ -152,7 +153,8 @@ package struct SyncLoop: Hashable, Sendable {
   private var streamFailureCount = 0
   /// For how many waits the hub is still asked by polls, since streams were of no use.
   private var streamRest = 0
-  private var deferredCount = 0
+  /// What the suspension of the store has put off.
+  private var suspended: Action?
   /// The pause after the last failure: signing out and in does not make it shorter.
   private var pausing: Wait?
 
@@ -169,9 +171,14 @@ package struct SyncLoop: Hashable, Sendable {
   /// - Parameter chance: from 0 up to 1, new each time.
   package mutating func handle(_ event: Event, chance: Double) -> Action {
     switch (order, event) {
+    case (.stop, _): break
+    case (.wait(let wait), .failed(.suspended)) where wait.reason == .forResume: break
+    case (_, .failed(.suspended)):
+      suspended = order
+      order = .wait(Wait(reason: .forResume))
     case (.look, .looked(isOurs: true)): order = .pass
     case (.look, .looked(isOurs: false)): order = .wait(Wait(reason: .forSignIn))
-    case (.pass, .passed(let standing)): order = passed(standing, chance)
+    case (.pass, .passed(let standing)): order = passed(standing)
     case (.pass, .failed(let failure)): order = failed(failure, chance)
     case (.wait(let wait), .failed(let failure)) where wait.poll != nil:
       if case .later = failure {
@@ -188,16 +195,11 @@ package struct SyncLoop: Hashable, Sendable {
     return order
   }
 
-  private mutating func passed(_ now: Standing, _ chance: Double) -> Action {
+  private mutating func passed(_ now: Standing) -> Action {
     standing = now
     failureCount = 0
     pausing = nil
-    deferredCount = now.hasDeferred ? deferredCount + 1 : 0
     if now.hasMore { return .pass }
-    if now.hasDeferred {
-      let pause = RetryPause.pause(failureCount: deferredCount, chance: chance)
-      standing.heldDue = min(now.heldDue ?? pause, pause)
-    }
     return idle(after: now.waitSeconds > 0 ? .zero : pollInterval)
   }
 
@@ -213,7 +215,7 @@ package struct SyncLoop: Hashable, Sendable {
       streamRest = max(0, streamRest - 1)
       wait.poll = Poll(after: pause, seconds: standing.waitSeconds)
     }
-    wait.timeUp = standing.heldDue
+    wait.timeUp = standing.due
     wait.seesOutbox = true
     return .wait(wait)
   }
@@ -235,7 +237,7 @@ package struct SyncLoop: Hashable, Sendable {
   private mutating func failed(_ failure: Failure, _ chance: Double) -> Action {
     pausing = nil
     switch failure {
-    case .lookAgain: return .look
+    case .lookAgain, .suspended: return .look
     case .needsToken: return .wait(Wait(reason: .forNewToken))
     case .needsTheApp(let code):
       guard reports else { return .stop(code) }
@@ -257,6 +259,11 @@ package struct SyncLoop: Hashable, Sendable {
   private mutating func woke(_ wake: Wake, _ wait: Wait, _ chance: Double) -> Action {
     if wait.poll != nil, wake == .quiet || wake == .hub { pollFailureCount = 0 }
     switch (wake, wait.reason) {
+    case (.resumed, .forResume):
+      defer { suspended = nil }
+      return suspended ?? .look
+    // Who is signed in is looked at when it goes on.
+    case (_, .forResume): return order
     case (.session(isOurs: false, _), .forSignIn): return order
     case (.session(isOurs: false, _), _): return .wait(Wait(reason: .forSignIn))
     case (.session, .forSignIn): return pausing.map { .wait($0) } ?? .pass

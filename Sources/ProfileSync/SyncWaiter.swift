@@ -45,7 +45,9 @@ struct SyncWaiter: Sendable {
   func wait(
     _ wait: SyncLoop.Wait, since seen: Seen, _ limits: HubLimits
   ) async throws -> End {
-    try await withThrowingTaskGroup { group in
+    if wait.reason == .forResume { return try await resumption() }
+    return try await withThrowingTaskGroup { group in
+      group.addTask { try await suspension() }
       // A long poll and a stream get themselves another token: one that came by it is no reason to
       // begin anew.
       group.addTask {
@@ -86,6 +88,27 @@ struct SyncWaiter: Sendable {
       defer { group.cancelAll() }
       guard let end = try await group.next() else { throw CancellationError() }
       return end
+    }
+  }
+
+  /// The store is suspended: its files are let go of, and so is the hub.
+  private func suspension() async throws -> End {
+    try await suspends(true)
+    return End(.failed(.suspended))
+  }
+
+  private func resumption() async throws -> End {
+    try await suspends(false)
+    return End(.woke(.resumed))
+  }
+
+  private func suspends(_ isSuspended: Bool) async throws {
+    let signal = profile.area.signals.suspensions
+    while true {
+      let count = signal.count
+      if profile.registry.isSuspended(profile.area) == isSuspended { return }
+      await signal.wait(past: count)
+      try Task.checkCancellation()
     }
   }
 

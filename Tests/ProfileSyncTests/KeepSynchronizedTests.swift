@@ -187,6 +187,122 @@ struct KeepSynchronizedTests {
     }
   }
 
+  @Test("what another process decides is seen by a look at the outbox, too")
+  func otherProcessDecides() async throws {
+    try await TestHub.run { hub in
+      let person = try await Device(hub).signIn()
+      let running = await Running(person, lookInterval: .seconds(5))
+      await running.waits(.forChanges)
+      // As a retry of another process does, which raises no signal in this one.
+      try await person.profile.area.write { try person.profile.area.noteDecision(&$0) }
+      await running.sleeps(.seconds(5))
+      #expect(running.passCount == 1)
+      running.clock.advance(by: .seconds(5))
+      await running.waits(.forChanges, passes: 2)
+      await running.end()
+    }
+  }
+
+  @Test("what the hub wants later waits for its pause; whatever else wakes it sends only the rest")
+  func deferred() async throws {
+    try await TestHub.run { hub in
+      let person = try await Device(hub).signIn()
+      person.device.wire.after { _, request, response throws(TransportError) in
+        guard request.call == .mutations, let push = try? request.push else { return }
+        response.change(PushAnswer.self) { answer in
+          for (index, mutation) in push.mutations.enumerated() where mutation.id == "later" {
+            answer.results[index].status = .deferred
+            answer.results[index].version = nil
+            answer.results[index].code = HubCode.busy.rawValue
+          }
+        }
+      }
+      func pushed() throws -> [[RecordID]] {
+        try person.device.wire.requests.compactMap { try $0.push }.map { $0.mutations.map(\.id) }
+      }
+      try await person.write(["later", "a"], "first")
+      let running = await Running(person)
+      await running.waits(.forChanges)
+      await running.sleeps(.seconds(0.5))
+      for (round, record) in ["b", "c", "later"].enumerated() {
+        try await person.write([RecordID(record)], "second")
+        await running.waits(.forChanges, passes: 2 + round)
+      }
+      #expect(try pushed() == [["later", "a"], ["b"], ["c"]])
+      // Its time has come; it is put off again, for longer.
+      running.clock.advance(by: .seconds(0.5))
+      await running.waits(.forChanges, passes: 5)
+      #expect(try pushed().last == ["later", "later"])
+      await running.sleeps(.seconds(1))
+      person.device.wire.clear()
+      running.clock.advance(by: .seconds(1))
+      try await eventually("all is sent") { try person.profile.pendingSummary().isEmpty }
+      await running.end()
+    }
+  }
+
+  @Test("a suspended store is waited for, whatever went on, and it goes on by itself")
+  func suspended() async throws {
+    for isInPass in [false, true] {
+      try await TestHub.run { hub in
+        let other = try await Person.withRecords(hub, ["a"])
+        let person = try await Device(hub).signIn()
+        let registry = person.profile.registry
+        registry.connect(to: person.device.wire.listening)
+        let isThere = Gate()
+        if isInPass {
+          person.device.wire.before { _, request throws(TransportError) in
+            guard request.call == .changes else { return nil }
+            isThere.open()
+            // A transport lets go of a cancelled call.
+            while !Task.isCancelled { await Task.yield() }
+            throw TransportError(code: .cancelled, description: "cancelled")
+          }
+        }
+        let running = await Running(person)
+        if isInPass { await isThere.wait() } else { await running.waits(.forChanges) }
+        try await registry.suspend()
+        await running.waits(.forResume)
+        person.device.wire.clear()
+        try await other.send(["b"], "second")
+        running.clock.advance(by: .seconds(100_000))
+        await expect(StoreError.Code.suspended) { try await person.write(["c"], "third") }
+        #expect(person.device.wire.calls.isEmpty)
+        #expect(running.waiting == .forResume)
+        try await registry.resume()
+        try await eventually("it is here") { try person.texts()["b"] == "second" }
+        try await person.write(["c"], "third")
+        try await eventually("it is sent") { try person.profile.pendingSummary().isEmpty }
+        await running.end()
+      }
+    }
+  }
+
+  @Test("begun while the store is suspended it waits for it; a pause of before goes on after it")
+  func begunSuspended() async throws {
+    try await TestHub.run { hub in
+      let person = try await Device(hub).signIn()
+      let registry = person.profile.registry
+      try await registry.suspend()
+      let running = await Running(person)
+      await running.waits(.forResume, passes: 0)
+      Self.refuse(person, 503, .unavailable, retryAfter: "7")
+      try await registry.resume()
+      await running.waits(.toTryAgain(after: .seconds(7)))
+      try await registry.suspend()
+      await running.waits(.forResume)
+      running.clock.advance(by: .seconds(3))
+      try await registry.resume()
+      await running.waits(.toTryAgain(after: .seconds(7)))
+      #expect(running.passCount == 1)
+      await running.sleeps(.seconds(4))
+      person.device.wire.clear()
+      running.clock.advance(by: .seconds(4))
+      await running.waits(.forChanges, passes: 2)
+      await running.end()
+    }
+  }
+
   @Test("a refused token: refreshed once, then no request until there is another one")
   func needsToken() async throws {
     try await TestHub.run { hub in

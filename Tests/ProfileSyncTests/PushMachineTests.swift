@@ -490,6 +490,14 @@ struct PushMachineTests {
     Issue.record("it does not end")
   }
 
+  @Test("nothing of a record goes that the hub has put off and whose pause is not over")
+  func waiting() {
+    var machine = PushMachine(
+      limits: HubLimits(pushMutations: 4), through: 9, waiting: [items[0].record, items[2].record])
+    #expect(machine.handle(.read(one)) == read(1))
+    #expect(machine.handle(.read(four)) == .send([items[1], items[3]]))
+  }
+
   @Test("later mutations of a deferred one's record wait with it")
   func deferred() {
     var machine = PushMachine(limits: HubLimits(pushMutations: 1), through: 9)

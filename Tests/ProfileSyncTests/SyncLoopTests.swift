@@ -13,13 +13,15 @@ private struct LoopStand: Sendable, CustomTestStringConvertible {
   /// What each event that belongs there leads to; every other one changes nothing.
   let next: [Event: Action]
 
+  /// - Parameter isOver: nothing leads on; everywhere else a suspension of the store does.
   init(
-    _ name: String, reports: Bool = false, _ events: [Event], _ next: [Event: Action]
+    _ name: String, reports: Bool = false, isOver: Bool = false, _ events: [Event],
+    _ next: [Event: Action]
   ) {
     testDescription = name
     self.reports = reports
     self.events = events
-    self.next = next
+    self.next = isOver ? next : next.merging([suspended: wait(.forResume)]) { $1 }
   }
 
   /// Chance is always a half here.
@@ -70,13 +72,13 @@ private let forHours = Event.failed(.later(.badAnswer, retryAfter: .seconds(40_0
 private let needsTheApp = Event.failed(.needsTheApp(.epochChanged))
 private let quietHub = Event.passed(SyncLoop.Standing())
 private let pollingHub = Event.passed(SyncLoop.Standing(waitSeconds: 55))
-private let holding = Event.passed(SyncLoop.Standing(waitSeconds: 55, heldDue: .seconds(90)))
-private let deferring = Event.passed(SyncLoop.Standing(hasDeferred: true))
+private let holding = Event.passed(SyncLoop.Standing(waitSeconds: 55, due: .seconds(90)))
+private let suspended = Event.failed(.suspended)
 private let outrun = Event.passed(SyncLoop.Standing(hasMore: true))
 
 private let listening = Event.passed(SyncLoop.Standing(waitSeconds: 55, canListen: true))
 private let listeningHolding = Event.passed(
-  SyncLoop.Standing(heldDue: .seconds(90), canListen: true))
+  SyncLoop.Standing(due: .seconds(90), canListen: true))
 
 private let begun: [Event] = [.looked(isOurs: true)]
 
@@ -100,7 +102,7 @@ private let stands: [LoopStand] = [
     failures.merging([
       quietHub: idle(after: .seconds(60)), pollingHub: idle(after: .zero, seconds: 55),
       holding: idle(after: .zero, seconds: 55, due: .seconds(90)),
-      deferring: idle(after: .seconds(60), due: .seconds(0.5)), outrun: .pass,
+      outrun: .pass,
       listening: listens(), listeningHolding: listens(due: .seconds(90)),
     ]) { $1 }),
   LoopStand(
@@ -108,7 +110,7 @@ private let stands: [LoopStand] = [
     failures.merging([
       quietHub: idle(after: .seconds(60)), pollingHub: idle(after: .zero, seconds: 55),
       holding: idle(after: .zero, seconds: 55, due: .seconds(90)),
-      deferring: idle(after: .seconds(60), due: .seconds(0.5)), outrun: .pass,
+      outrun: .pass,
       listening: listens(), listeningHolding: listens(due: .seconds(90)),
       needsTheApp: wait(.forTheApp(.epochChanged)) { $0.seesPasses = true },
     ]) { $1 }),
@@ -175,11 +177,15 @@ private let stands: [LoopStand] = [
   LoopStand(
     "it waits for the app", reports: true, begun + [needsTheApp],
     sessions.merging([.woke(.pass): .pass]) { $1 }),
-  LoopStand("it has stopped", begun + [needsTheApp], [:]),
+  LoopStand("it has stopped", isOver: true, begun + [needsTheApp], [:]),
+  LoopStand(
+    "the store is suspended", isOver: true, begun + [asked, suspended],
+    [.woke(.resumed): pause(.seconds(7))]),
 ]
 
 private let allEvents: [Event] = [
-  .looked(isOurs: true), .looked(isOurs: false), quietHub, pollingHub, holding, deferring, outrun,
+  .looked(isOurs: true), .looked(isOurs: false), quietHub, pollingHub, holding, outrun, suspended,
+  .woke(.resumed),
   later, asked, forHours, .failed(.lookAgain), .failed(.needsToken), needsTheApp, .woke(.hub),
   .woke(.quiet), .woke(.outbox), .woke(.timeUp), .woke(.pass), ours, newToken, others, nobody,
   listening, listeningHolding, .woke(.hint), .woke(.unheard), .woke(.streamOver(.steady)),
@@ -289,16 +295,15 @@ struct SyncLoopTests {
     #expect(loop.handle(ours, chance: 0.5) == .pass)
   }
 
-  @Test("what the hub wants later comes later each time")
-  func deferred() {
-    var loop = SyncLoop(pollInterval: .seconds(600), reports: false)
-    _ = loop.handle(.looked(isOurs: true), chance: 0)
-    for bound in [1, 2, 4, 8] {
-      #expect(
-        loop.handle(deferring, chance: 0.5)
-          == idle(after: .seconds(600), due: .seconds(bound) * 0.5))
-      _ = loop.handle(.woke(.timeUp), chance: 0)
-    }
+  @Test("a resumed store goes on with what the suspension has put off", arguments: stands)
+  private func resumed(stand: LoopStand) {
+    guard stand.next[suspended] != nil else { return }
+    let before = stand.loop
+    var loop = before
+    _ = loop.handle(suspended, chance: 0.5)
+    #expect(loop != before)
+    #expect(loop.handle(.woke(.resumed), chance: 0.5) == before.order)
+    #expect(loop == before)
   }
 
   @Test(
