@@ -36,7 +36,11 @@ let package = Package(
     .target(
       name: "Holdfast",
       dependencies: ["LMDB", "HubProtocol", "ProfileStore", "ProfileSync", "HubClient"]),
-    .target(name: "HubServer", dependencies: ["LMDB", "HubProtocol", "CMicroHTTPD", "CJOSE"]),
+    // What a hub decides and answers, without sockets, tables and keys.
+    .target(name: "HubRules", dependencies: ["HubProtocol"]),
+    .target(
+      name: "HubServer",
+      dependencies: ["HubRules", "LMDB", "HubProtocol", "CMicroHTTPD", "CJOSE"]),
 
     .target(
       name: "ToolSupport", path: "Tools/Shared",
@@ -93,7 +97,8 @@ let package = Package(
       dependencies: ["HubClient", "HubProtocol", "ProfileSync", "HubServer"]),
     // `hubd` is started as a process by tests that kill it.
     .testTarget(
-      name: "HubServerTests", dependencies: ["HubServer", "HubProtocol", "LMDB", "hubd"]),
+      name: "HubServerTests",
+      dependencies: ["HubServer", "HubRules", "HubProtocol", "LMDB", "hubd"]),
     .testTarget(name: "ProfileStoreTests", dependencies: ["ProfileStore", "LMDB", "HubProtocol"]),
     // A hub, devices and the wire between them, for tests of what goes over it.
     .target(

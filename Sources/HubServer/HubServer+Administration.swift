@@ -1,5 +1,6 @@
 import Foundation
 public import HubProtocol
+import HubRules
 
 extension HubServer {
   /// Answers an account's requests with `account_disabled` until ``enable(_:)``.

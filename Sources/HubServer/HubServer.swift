@@ -1,5 +1,6 @@
 public import Foundation
 public import HubProtocol
+package import HubRules
 import Synchronization
 
 /// A running hub: an HTTP server over a store, in this process.
@@ -73,12 +74,16 @@ public final class HubServer: Sendable {
     _ now: @escaping @Sendable () -> Double
   ) throws(HubServerError) -> Listener {
     let tokens = configuration.tokens
+    let capture = configuration.captureDirectory.map { directory in
+      let capture = BodyCapture(directory: directory)
+      return { @Sendable in try capture.add($0, of: $1, from: $2) } as HubService.Capture
+    }
     let service = HubService(
       store: store, signals: signals,
-      verifier: TokenVerifier(
+      tokens: TokenVerifier(
         issuer: tokens.issuer, audience: tokens.audience, keys: tokens.keys),
-      limits: configuration.limits, now: now, faultsEnabled: configuration.faultsEnabled,
-      capture: configuration.captureDirectory.map(BodyCapture.init),
+      digests: SHA256Digests(), limits: configuration.limits, now: now,
+      faultsEnabled: configuration.faultsEnabled, capture: capture,
       commentInterval: configuration.commentInterval)
     let log: RequestLog?
     if let file = configuration.requestLog {

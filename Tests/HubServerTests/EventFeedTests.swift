@@ -1,5 +1,6 @@
 import Foundation
 import HubProtocol
+import HubRules
 import HubServer
 import Synchronization
 import Testing

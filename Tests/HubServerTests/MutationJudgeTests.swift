@@ -1,5 +1,6 @@
 import Foundation
 import HubProtocol
+import HubRules
 import HubServer
 import Testing
 
@@ -176,7 +177,7 @@ struct MutationJudgeTests {
     let mutations = [3, 1, 2, 1, 0].map { WireMutation.put("r", order: $0) }
     let plan = PushPlan(
       PushOutline(PushRequest(client: UUID(), epoch: UUID(), cursor: 0, mutations: mutations)),
-      currentByteCountMax: 1, storedAt: 0)
+      digests: SHA256Digests(), currentByteCountMax: 1, storedAt: 0)
     #expect(plan.judgingOrder == [4, 1, 3, 2, 0])
   }
 }

@@ -1,3 +1,4 @@
+import HubRules
 import HubServer
 import Testing
 

@@ -10,7 +10,8 @@ Sources/ProfileStore  | LMDB HubProtocol                   | $tidy_system
 Sources/ProfileSync   | ProfileStore HubProtocol           | $tidy_system
 Sources/HubClient     | ProfileSync ProfileStore HubProtocol CCurl | $tidy_system
 Sources/Holdfast      | LMDB HubProtocol ProfileStore ProfileSync HubClient | $tidy_system
-Sources/HubServer     | LMDB HubProtocol CMicroHTTPD CJOSE | $tidy_system
+Sources/HubRules      | HubProtocol                        | Foundation Synchronization
+Sources/HubServer     | HubRules LMDB HubProtocol CMicroHTTPD CJOSE | $tidy_system
 Tools/Shared          |                                    | $tidy_system
 Tools/hubd            | HubServer ToolSupport              | $tidy_system
 Tools/profilectl      | ProfileStore LMDB HubProtocol ToolSupport | $tidy_system

@@ -1,5 +1,6 @@
 import CMicroHTTPD
 import Foundation
+import HubRules
 
 /// Gives a connection what its event stream has to send, and parks it when there is nothing.
 ///

@@ -1,4 +1,5 @@
 import Foundation
+import HubRules
 import Synchronization
 
 /// One request and its answer, from the request line to the last byte sent.

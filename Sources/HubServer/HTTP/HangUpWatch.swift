@@ -1,5 +1,6 @@
 import CMicroHTTPD
 import Foundation
+import HubRules
 import Synchronization
 
 /// Ends the waits of clients that are gone.

@@ -1,6 +1,7 @@
 import CMicroHTTPD
 import Foundation
 import HubProtocol
+import HubRules
 import Synchronization
 
 // The callbacks are global functions: a closure could be taken for one of the main actor's, and would

@@ -1,5 +1,6 @@
 import CMicroHTTPD
 import Foundation
+import HubRules
 import Synchronization
 
 /// The HTTP listener: libmicrohttpd with one thread that waits with epoll.

@@ -1,5 +1,6 @@
 import CMicroHTTPD
 import Foundation
+import HubRules
 
 extension RequestHead {
   /// Reads the head of a connection.

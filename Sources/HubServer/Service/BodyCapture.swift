@@ -1,5 +1,6 @@
 package import Foundation
 package import HubProtocol
+package import HubRules
 import Synchronization
 
 /// Writes every request that was let through into a directory, for tests that scan what reached the

@@ -1,5 +1,6 @@
 import Foundation
 import HubProtocol
+import HubRules
 import LMDB
 
 /// The embedded store: one LMDB environment in the hub's data directory.
@@ -200,6 +201,16 @@ final class LMDBHubStore: HubStore {
     }
     if isChange(result) { signals.wake(account) }
     return result
+  }
+
+  /// Full and busy pass by.
+  func isPassing(_ error: any Error) -> Bool {
+    let passing: [LMDBError.Code] = [
+      .diskFull, .mapFull, .readersFull, .outOfResources, .busy, .closed,
+    ]
+    // What lies beside the data file is on the same disk, and as full.
+    return (error as? LMDBError).map { passing.contains($0.code) }
+      ?? ((error as? HubServerError)?.code == .directoryUnusable)
   }
 
   func probe() async throws {

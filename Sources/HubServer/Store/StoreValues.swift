@@ -1,5 +1,6 @@
 import Foundation
 import HubProtocol
+import HubRules
 import LMDB
 
 // What stands behind the keys; integers are big-endian.

@@ -1,4 +1,5 @@
 import HubProtocol
+import HubRules
 import Synchronization
 
 /// What a token says whose signature was verified: for ever the same. Only the time goes on.

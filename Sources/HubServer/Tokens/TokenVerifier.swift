@@ -1,27 +1,14 @@
 import CJOSE
 import Foundation
-package import HubProtocol
-
-/// Who a token speaks for, as far as the hub has verified it.
-package struct VerifiedToken: Hashable, Sendable {
-  package let account: AccountID
-  /// The token's end, integer seconds since 1970.
-  package let expiresAt: Int64
-}
-
-/// Why a token was refused; the text names the rule, never the token.
-package enum TokenRefusal: Error, Hashable, Sendable {
-  /// Everything was right but `exp`: a fresh token of the same issuer will do.
-  case expired
-  case invalid(String)
-}
+import HubProtocol
+package import HubRules
 
 /// Decides which account a bearer token speaks for.
 ///
 /// A token counts only if it has the one compact form, its algorithm is on the list of a key that
 /// the configuration names, that key verifies it, and `iss`, `aud`, `sub`, `exp` and `nbf` are right
 /// with no leeway. The list is looked at before the key is. (RFC 7515, 7519; protocol.md, *Tokens*.)
-package struct TokenVerifier: Sendable {
+package struct TokenVerifier: TokenChecker {
   private let issuer: [UInt8]
   private let audience: [UInt8]
   private let keys: [SigningKey]

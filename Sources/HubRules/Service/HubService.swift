@@ -9,26 +9,32 @@ package import HubProtocol
 package struct HubService: Sendable {
   let store: any HubStore
   /// Who waits for changes; the store wakes them.
-  let signals: AccountSignals
-  let verifier: TokenVerifier
-  let limits: HubLimits
+  package let signals: AccountSignals
+  let tokens: any TokenChecker
+  let digests: any ContentDigester
+  package let limits: HubLimits
   /// Seconds since 1970.
-  let now: @Sendable () -> Double
+  package let now: @Sendable () -> Double
   /// Nil unless faults on demand are enabled.
   let faults: FaultBoard?
-  /// Nil unless bodies are captured.
-  let capture: BodyCapture?
+  /// Takes every request that was let through; nil unless bodies are captured.
+  let capture: Capture?
   /// How long an event stream is silent before it sends a comment.
   let commentInterval: Duration
 
+  package typealias Capture =
+    @Sendable (_ body: Data, _ head: RequestHead, _ account: AccountID) throws -> Void
+
   package init(
-    store: any HubStore, signals: AccountSignals, verifier: TokenVerifier, limits: HubLimits,
-    now: @escaping @Sendable () -> Double, faultsEnabled: Bool = false,
-    capture: BodyCapture? = nil, commentInterval: Duration = .seconds(15)
+    store: any HubStore, signals: AccountSignals, tokens: any TokenChecker,
+    digests: any ContentDigester, limits: HubLimits, now: @escaping @Sendable () -> Double,
+    faultsEnabled: Bool = false, capture: Capture? = nil,
+    commentInterval: Duration = .seconds(15)
   ) {
     self.store = store
     self.signals = signals
-    self.verifier = verifier
+    self.tokens = tokens
+    self.digests = digests
     self.limits = limits
     self.now = now
     faults = faultsEnabled ? FaultBoard() : nil
@@ -101,7 +107,7 @@ package struct HubService: Sendable {
     }
     let token = Array(value.dropFirst(scheme.count).drop { $0 == UInt8(ascii: " ") })
     do {
-      return try verifier.verify(token, now: now())
+      return try tokens.verify(token, now: now())
     } catch {
       switch error {
       case .expired: throw Refusal(.tokenExpired, "the token has ended")
@@ -129,7 +135,7 @@ package struct HubService: Sendable {
 package struct AdmittedRequest: Sendable {
   package let endpoint: Endpoint
   package let head: RequestHead
-  var frame: ReplyFrame
+  package var frame: ReplyFrame
   var token: VerifiedToken?
   var faults: FaultPlan?
 

@@ -22,7 +22,8 @@ extension HubService {
       return first
     }
     let rest = Duration.seconds(max(Double(token.expiresAt) - now(), 0))
-    let end = ContinuousClock.now + min(.seconds(waitSeconds), rest)
+    let elapsed = signals.stopwatch()
+    let limit = min(.seconds(waitSeconds), rest)
     let subscription = signals.subscribe(to: token.account)
     defer { signals.unsubscribe(subscription) }
     presence.watch(subscription)
@@ -30,7 +31,7 @@ extension HubService {
       // After it has begun to listen: nothing is missed in between.
       let outcome = try await store.page(query, of: token.account, now: Int64(now()))
       guard outcome.hasNothing(after: query.after) else { return outcome }
-      switch await subscription.next(within: end - .now) {
+      switch await subscription.next(within: limit - elapsed()) {
       case .changed: continue
       case .timeUp, .over: return outcome
       }

@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 package import HubProtocol
 
 /// A push made ready for the storing transaction: what needs no store is decided outside of it.
@@ -17,27 +17,20 @@ package struct PushPlan: Sendable {
   /// Verdicts from outside (a fault on demand), by place.
   package var imposed: [Int: MutationVerdict] = [:]
 
-  package init(_ push: PushOutline, currentByteCountMax: Int, storedAt: Int64) {
+  package init(
+    _ push: PushOutline, digests: some ContentDigester, currentByteCountMax: Int, storedAt: Int64
+  ) {
     self.push = push
     claim = CursorClaim(epoch: push.epoch, cursor: push.cursor)
-    digests = Self.digests(of: push)
+    self.digests = digests.digests(of: push)
     judgingOrder = Self.judgingOrder(of: push.mutations)
     self.currentByteCountMax = currentByteCountMax
     self.storedAt = storedAt
   }
 
   /// A mutation by its place in the list.
-  func mutation(_ place: Int) -> PushedMutation {
+  package func mutation(_ place: Int) -> PushedMutation {
     PushedMutation(push: push, outline: push.mutations[place])
-  }
-
-  private static func digests(of push: PushOutline) -> [ContentDigest] {
-    var hasher = SHA256Hasher()
-    return push.mutations.map { mutation in
-      ContentDigest(
-        of: mutation.kind, id: push.bytes(mutation.id), payload: push.payload(of: mutation),
-        by: &hasher)
-    }
   }
 
   /// By `order`, equal ones as listed.
@@ -53,15 +46,15 @@ package struct PushPlan: Sendable {
 }
 
 /// One mutation of a push, in the body in which it came.
-struct PushedMutation: JudgedMutation {
-  let push: PushOutline
-  let outline: PushOutline.Mutation
+package struct PushedMutation: JudgedMutation {
+  package let push: PushOutline
+  package let outline: PushOutline.Mutation
 
-  var mutation: UUID { outline.mutation }
-  var base: WireBase? { outline.base }
-  var firstSent: UInt64 { outline.firstSent }
+  package var mutation: UUID { outline.mutation }
+  package var base: WireBase? { outline.base }
+  package var firstSent: UInt64 { outline.firstSent }
   /// Made when it is asked for.
-  var id: RecordID { push.record(of: outline) }
+  package var id: RecordID { push.record(of: outline) }
 }
 
 /// The verdicts on a push, in list order.
@@ -112,7 +105,7 @@ extension MutationVerdict {
   }
 
   /// Whether the answer names the newest record.
-  var carriesCurrent: Bool {
+  package var carriesCurrent: Bool {
     switch self {
     case .conflict, .rejected: true
     case .applied, .duplicate, .blocked, .busy: false

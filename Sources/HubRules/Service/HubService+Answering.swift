@@ -1,6 +1,5 @@
 import Foundation
 import HubProtocol
-import LMDB
 
 extension HubService {
   /// The answer to an admitted request: disabled or erased, content type, size, form, client, epoch,
@@ -16,7 +15,7 @@ extension HubService {
     } catch let refusal as Refusal {
       reply = frame.reply(refusal)
     } catch {
-      reply = frame.reply(HubService.refusal(for: error))
+      reply = frame.reply(refusal(for: error))
       reply.cause = String(describing: error)
     }
     guard let plan = request.faults else { return reply }
@@ -32,7 +31,7 @@ extension HubService {
     let standing = try await store.admit(token.account)
     try accept(standing.state, &frame)
     let data = try content(of: request, body)
-    if let capture { try capture.add(data, of: request.head, from: token.account) }
+    if let capture { try capture(data, request.head, token.account) }
     switch request.endpoint {
     case .session: return try sessionReply(request, token, standing, frame)
     case .client(let segment):
@@ -93,18 +92,10 @@ extension HubService {
       status: 200, type: "application/json", body: Data("{\"status\":\"ok\"}".utf8))
   }
 
-  /// Full and busy pass by; everything else is the hub's fault.
-  private static func refusal(for error: any Error) -> Refusal {
-    let passing: [LMDBError.Code] = [
-      .diskFull, .mapFull, .readersFull, .outOfResources, .busy, .closed,
-    ]
-    // What lies beside the data file is on the same disk, and as full.
-    let isPassing =
-      (error as? LMDBError).map { passing.contains($0.code) }
-      ?? ((error as? HubServerError)?.code == .directoryUnusable)
-    if isPassing {
-      return Refusal(.unavailable, "the hub cannot store or read now", retryAfterSeconds: 5)
-    }
-    return Refusal(.internal, "the hub failed; nothing is known to be stored")
+  /// What passes by is to be tried again; everything else is the hub's fault.
+  private func refusal(for error: any Error) -> Refusal {
+    store.isPassing(error)
+      ? Refusal(.unavailable, "the hub cannot store or read now", retryAfterSeconds: 5)
+      : Refusal(.internal, "the hub failed; nothing is known to be stored")
   }
 }

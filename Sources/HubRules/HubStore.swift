@@ -40,6 +40,9 @@ package protocol HubStore: Sendable {
     _ action: AdministrativeAction, on account: AccountID
   ) async throws -> AccountState?
 
+  /// Whether an error passes by itself, such as a full disk: the same request may do later.
+  func isPassing(_ error: any Error) -> Bool
+
   /// Whether the store can serve.
   func probe() async throws
 

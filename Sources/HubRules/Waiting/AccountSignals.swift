@@ -13,9 +13,21 @@ package final class AccountSignals: Sendable {
   }
 
   private let state = Mutex(State())
-  private let alarms = WaitAlarms()
+  private let clock: any Clock<Duration>
+  private let alarms: WaitAlarms
 
-  package init() {}
+  /// - Parameter clock: by which waits end.
+  package init(clock: any Clock<Duration> = ContinuousClock()) {
+    self.clock = clock
+    alarms = WaitAlarms(clock)
+  }
+
+  /// Tells how much time has passed since it was made.
+  package func stopwatch() -> @Sendable () -> Duration { WaitAlarms.stopwatch(clock) }
+
+  /// Sleeps by the clock by which waits end.
+  /// - Throws: when the task is cancelled.
+  package func sleep(for duration: Duration) async throws { try await clock.sleep(for: duration) }
 
   /// How many wait or are about to.
   package var count: Int { state.withLock { $0.count } }

@@ -23,8 +23,22 @@ final class WaitAlarms: Sendable {
 
   private static let tick = Duration.milliseconds(250)
   private let state = Mutex(State())
-  private let clock = ContinuousClock()
-  private let start = ContinuousClock.now
+  private let clock: any Clock<Duration>
+  private let elapsed: @Sendable () -> Duration
+
+  init(_ clock: any Clock<Duration>) {
+    self.clock = clock
+    elapsed = WaitAlarms.stopwatch(clock)
+  }
+
+  /// Tells how much time has passed since it was made.
+  static func stopwatch(_ clock: any Clock<Duration>) -> @Sendable () -> Duration {
+    func start<C: Clock>(_ clock: C) -> @Sendable () -> Duration where C.Duration == Duration {
+      let start = clock.now
+      return { start.duration(to: clock.now) }
+    }
+    return start(clock)
+  }
 
   /// Sets the alarm of one wait.
   func set(for subscription: Subscription, turn: UInt64, within limit: Duration) -> Alarm {
@@ -34,7 +48,7 @@ final class WaitAlarms: Sendable {
       return Alarm(key: key, tick: .min)
     }
     // Rounded up: no wait is shorter than was asked for.
-    let due = Int64(((start.duration(to: clock.now) + limit) / WaitAlarms.tick).rounded(.up))
+    let due = Int64(((elapsed() + limit) / WaitAlarms.tick).rounded(.up))
     let (tick, mustRun) = state.withLock { state in
       let tick = state.wheel.set(key, subscription, at: due)
       defer { state.isRunning = true }
@@ -53,7 +67,7 @@ final class WaitAlarms: Sendable {
     while true {
       // Nobody cancels this task: the sleep ends by time alone.
       try? await clock.sleep(for: WaitAlarms.tick)
-      let now = Int64(start.duration(to: clock.now) / WaitAlarms.tick)
+      let now = Int64(elapsed() / WaitAlarms.tick)
       let (due, isDone) = state.withLock { state in
         let due = state.wheel.takeDue(through: now)
         if state.wheel.isEmpty { state.isRunning = false }

@@ -113,7 +113,7 @@ extension HubService {
       switch fault {
       case .delay(let milliseconds):
         // A cancelled delay ends early, which is what a stop wants.
-        try? await Task.sleep(for: .milliseconds(milliseconds))
+        try? await signals.sleep(for: .milliseconds(milliseconds))
       case .dropAfterCommit: reply.delivery = .dropped
       case .cutBody(let byteCount):
         if let events = reply.events {

@@ -1,22 +1,22 @@
 import CJOSE
 package import HubProtocol
+package import HubRules
 
-/// The first half of the SHA-256 of a mutation's content: kind, ID and payload, and nothing else.
-///
-/// It is what the hub remembers of an applied mutation, to tell a repetition from a second mutation
-/// under the same UUID. (protocol.md: one ID with another content is `mutation_reused`.)
-package struct ContentDigest: Hashable, Sendable {
-  /// Its length, in bytes.
-  package static let byteCount = 16
-  /// Its bytes as two integers, the first byte the highest of the first.
-  package let high: UInt64
-  package let low: UInt64
+/// The first halves of the SHA-256 of each content.
+package struct SHA256Digests: ContentDigester {
+  package init() {}
 
-  package init(high: UInt64, low: UInt64) {
-    self.high = high
-    self.low = low
+  package func digests(of push: PushOutline) -> [ContentDigest] {
+    var hasher = SHA256Hasher()
+    return push.mutations.map { mutation in
+      ContentDigest(
+        of: mutation.kind, id: push.bytes(mutation.id), payload: push.payload(of: mutation),
+        by: &hasher)
+    }
   }
+}
 
+extension ContentDigest {
   /// - Parameters:
   ///   - payload: nil for a delete.
   ///   - hasher: of nothing yet; of nothing again when the call returns.

@@ -97,7 +97,8 @@ extension HubService {
       throw Refusal(.clientUnknown, "nobody registered this client")
     }
     guard owner == account else { throw HubService.boundElsewhere }
-    var plan = PushPlan(push, currentByteCountMax: limits.pullBytes, storedAt: Int64(now()))
+    var plan = PushPlan(
+      push, digests: digests, currentByteCountMax: limits.pullBytes, storedAt: Int64(now()))
     if let faults = request.faults {
       plan.imposed = faults.imposedVerdicts(on: push.mutations.count)
     }
