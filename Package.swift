@@ -11,6 +11,7 @@ let package = Package(
     .library(name: "Holdfast", targets: ["Holdfast"]),
     .library(name: "LMDB", targets: ["LMDB"]),
     .library(name: "HubServer", targets: ["HubServer"]),
+    .library(name: "HoldfastTesting", targets: ["HoldfastTesting"]),
     .executable(name: "hubd", targets: ["hubd"]),
     .executable(name: "profilectl", targets: ["profilectl"]),
     .executable(name: "bench", targets: ["bench"]),
@@ -41,6 +42,13 @@ let package = Package(
     .target(
       name: "HubServer",
       dependencies: ["HubRules", "LMDB", "HubProtocol", "CMicroHTTPD", "CJOSE"]),
+
+    // For the tests of apps.
+    .target(
+      name: "HoldfastTesting",
+      dependencies: [
+        "HubRules", "HubProtocol", "HubClient", "ProfileStore", "ProfileSync",
+      ]),
 
     .target(
       name: "ToolSupport", path: "Tools/Shared",
@@ -98,7 +106,9 @@ let package = Package(
     // `hubd` is started as a process by tests that kill it.
     .testTarget(
       name: "HubServerTests",
-      dependencies: ["HubServer", "HubRules", "HubProtocol", "LMDB", "hubd"]),
+      dependencies: [
+        "HubServer", "HubRules", "HubProtocol", "HoldfastTesting", "ProfileSync", "LMDB", "hubd",
+      ]),
     .testTarget(name: "ProfileStoreTests", dependencies: ["ProfileStore", "LMDB", "HubProtocol"]),
     // A hub, devices and the wire between them, for tests of what goes over it.
     .target(

@@ -3,7 +3,7 @@ import HubProtocol
 import HubServer
 import Testing
 
-@Suite("GET /v1/session")
+@Suite("GET /v1/session", .forEachHub)
 struct SessionTests {
   @Test(
     "says who the token is, and makes the account at its first request",
@@ -63,7 +63,7 @@ struct SessionTests {
   }
 }
 
-@Suite("PUT /v1/clients")
+@Suite("PUT /v1/clients", .forEachHub)
 struct ClientsTests {
   @Test("binds a client to its first account for ever, and renames it")
   func binding() async throws {
@@ -130,7 +130,7 @@ struct ClientsTests {
   }
 }
 
-@Suite("GET /v1/changes")
+@Suite("GET /v1/changes", .forEachHub)
 struct ChangesTests {
   private func filled(
     _ body: (TestClient, UUID) async throws -> Void
@@ -329,7 +329,7 @@ struct ChangesTests {
   }
 }
 
-@Suite("GET /v1/records")
+@Suite("GET /v1/records", .forEachHub)
 struct RecordsTests {
   @Test("gives the newest version, a tombstone, or null", arguments: WireFormat.allCases)
   func newest(format: WireFormat) async throws {

@@ -1,5 +1,6 @@
 import Foundation
 import HubProtocol
+import HubRules
 import HubServer
 import Testing
 
@@ -7,7 +8,7 @@ import Testing
 struct EventsTests {
   private func prepared(
     _ change: (inout HubConfiguration) -> Void = { _ in },
-    _ body: (HubServer, TestClient, UUID) async throws -> Void
+    _ body: (TestedHub, TestClient, UUID) async throws -> Void
   ) async throws {
     try await withHub(change) { hub in
       let alice = try TestClient(hub)
@@ -18,7 +19,7 @@ struct EventsTests {
     }
   }
 
-  private func hello(_ hub: HubServer, _ epoch: UUID, _ highWater: Int) -> String {
+  private func hello(_ hub: TestedHub, _ epoch: UUID, _ highWater: Int) -> String {
     "event: hello\ndata: {\"hub\":\"\(hub.hubID.wireText)\",\"epoch\":\"\(epoch.wireText)\","
       + "\"account\":\"alice\",\"highWater\":\(highWater)}"
   }
@@ -94,7 +95,7 @@ struct EventsTests {
       #expect(erased == bye("account_erased"))
       let answer = try await alice.send("GET", "/v1/events")
       #expect(answer.status == 410 && answer.code == "account_erased")
-      #expect(hub.signals.count == 0)
+      #expect(hub.waitingCount == 0)
     }
   }
 

@@ -3,7 +3,7 @@ import HubProtocol
 import HubServer
 import Testing
 
-@Suite("A fault on demand")
+@Suite("A fault on demand", .forEachHub)
 struct FaultTests {
   private func prepared(
     enabled: Bool = true, _ body: (TestClient, UUID) async throws -> Void

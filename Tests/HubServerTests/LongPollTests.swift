@@ -1,5 +1,6 @@
 import Foundation
 import HubProtocol
+import HubRules
 import HubServer
 import LMDB
 import Testing
@@ -9,7 +10,7 @@ struct LongPollTests {
   /// A hub whose account has three records.
   private func filled(
     _ change: (inout HubConfiguration) -> Void = { _ in },
-    _ body: (HubServer, TestClient, UUID) async throws -> Void
+    _ body: (TestedHub, TestClient, UUID) async throws -> Void
   ) async throws {
     try await withHub(change) { hub in
       let alice = try TestClient(hub)
@@ -35,12 +36,12 @@ struct LongPollTests {
       let other = try await bob.session().epoch
       try await bob.register()
       _ = try await bob.push([.put("r")], epoch: other)
-      #expect(hub.signals.count == 1)
+      #expect(hub.waitingCount == 1)
       _ = try await alice.push([.put("new", "text")], epoch: epoch)
       let page = try page(try await waiting)
       #expect(page.records.map(\.id) == ["new"])
       #expect(page.next == 4 && page.highWater == 4 && !page.more && page.after == 3)
-      #expect(hub.signals.count == 0)
+      #expect(hub.waitingCount == 0)
     }
   }
 
@@ -132,7 +133,7 @@ struct LongPollTests {
       _ = try await alice.push([known], epoch: epoch)
       try await hub.purgeTombstones(of: alice.account)
       _ = try await alice.push([], epoch: epoch, cursor: 4)
-      #expect(hub.signals.count == 1)
+      #expect(hub.waitingCount == 1)
       let deleted = try await alice.push([.delete("r1")], epoch: epoch, cursor: 4)
       #expect(deleted.status == 200)
       let page = try page(try await waiting)
@@ -177,7 +178,7 @@ struct LongPollTests {
       half.endSending()
       let answer = try await blocking { try half.receive() }
       #expect(try page(answer).records.isEmpty)
-      #expect(hub.signals.count == 0)
+      #expect(hub.waitingCount == 0)
     }
   }
 
@@ -221,7 +222,7 @@ struct LongPollTests {
           try connections.map { try $0.receive().message(ChangesPage.self) }
         }
         #expect(pages.count { $0.records.map(\.id) == ["new"] && $0.next == 1 } == 1_000)
-        #expect(hub.signals.count == 0)
+        #expect(hub.waitingCount == 0)
       }
     }
   }

@@ -3,7 +3,7 @@ import HubProtocol
 import HubServer
 import Testing
 
-@Suite("POST /v1/mutations")
+@Suite("POST /v1/mutations", .forEachHub)
 struct MutationsTests {
   private func prepared(
     _ change: (inout HubConfiguration) -> Void = { _ in },

@@ -17,7 +17,7 @@ private struct FaultyPush {
   var body: Data? = nil
   var padding = 10_000
 
-  func send(to hub: HubServer) async throws -> RawAnswer {
+  func send(to hub: TestedHub) async throws -> RawAnswer {
     var bytes = Data("\(method) \(path) HTTP/1.1\r\nHost: h\r\n".utf8)
     for _ in 0..<authorizations {
       bytes.append(Data("Authorization: Bearer \(token)\r\n".utf8))

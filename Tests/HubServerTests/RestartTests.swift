@@ -22,7 +22,7 @@ struct RestartTests {
     try FileManager.default.copyItem(at: source, to: target)
   }
 
-  private func push(_ id: String, to hub: HubServer) async throws -> SessionAnswer {
+  private func push(_ id: String, to hub: TestedHub) async throws -> SessionAnswer {
     let alice = try TestClient(hub)
     let epoch = try await alice.session().epoch
     try await alice.register()

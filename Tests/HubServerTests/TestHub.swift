@@ -40,7 +40,7 @@ extension HubConfiguration {
 /// Runs a hub for a test and stops it, whatever the test does.
 func withHub(
   _ change: (inout HubConfiguration) -> Void = { _ in },
-  _ body: (HubServer) async throws -> Void
+  _ body: (TestedHub) async throws -> Void
 ) async throws {
   let directory = try TemporaryDirectory()
   var configuration = HubConfiguration.test(directory)
@@ -51,8 +51,11 @@ func withHub(
 /// Runs a hub with a configuration, and stops it.
 func withHub(
   _ configuration: HubConfiguration, now: (@Sendable () -> Double)? = nil,
-  _ body: (HubServer) async throws -> Void
+  _ body: (TestedHub) async throws -> Void
 ) async throws {
+  if TestedHub.Kind.current == .memory {
+    return try await body(TestedHub(inMemory: configuration, now: now))
+  }
   let hub =
     if let now {
       try await HubServer.start(configuration, now: now)
@@ -60,7 +63,7 @@ func withHub(
       try await HubServer.start(configuration)
     }
   do {
-    try await body(hub)
+    try await body(TestedHub(hub))
   } catch {
     try await hub.stop()
     throw error
@@ -70,12 +73,16 @@ func withHub(
 
 /// A client of one account that follows the protocol unless it is told otherwise.
 struct TestClient: Sendable {
-  let hub: HubServer
+  let hub: TestedHub
   let account: AccountID
   let token: String
   let client = UUID()
 
-  init(_ hub: HubServer, _ account: String = "alice") throws {
+  init(_ server: HubServer, _ account: String = "alice") throws {
+    try self.init(TestedHub(server), account)
+  }
+
+  init(_ hub: TestedHub, _ account: String = "alice") throws {
     self.hub = hub
     self.account = try AccountID(account)
     token = try hub.token(for: self.account)
@@ -163,24 +170,10 @@ struct TestClient: Sendable {
 }
 
 extension HubServer {
-  /// Returns once so many clients wait, and only so many.
-  func untilWaiting(_ count: Int) async throws {
-    let clock = ContinuousClock()
-    let limit = clock.now + .seconds(30)
-    while signals.count != count {
-      try #require(clock.now < limit, "\(signals.count) wait, not \(count)")
-      try await clock.sleep(for: .milliseconds(2))
-    }
-  }
+  func untilWaiting(_ count: Int) async throws { try await TestedHub(self).untilWaiting(count) }
 
-  /// Sends bytes on a connection of their own and reads one answer.
   func exchange(_ bytes: Data, isHead: Bool = false) async throws -> RawAnswer {
-    let port = url.port ?? 0
-    return try await blocking {
-      let connection = try RawConnection(port: port)
-      connection.send(bytes)
-      return try connection.receive(isHead: isHead)
-    }
+    try await TestedHub(self).exchange(bytes, isHead: isHead)
   }
 }
 

@@ -12,6 +12,7 @@ Sources/HubClient     | ProfileSync ProfileStore HubProtocol CCurl | $tidy_syste
 Sources/Holdfast      | LMDB HubProtocol ProfileStore ProfileSync HubClient | $tidy_system
 Sources/HubRules      | HubProtocol                        | Foundation Synchronization
 Sources/HubServer     | HubRules LMDB HubProtocol CMicroHTTPD CJOSE | $tidy_system
+Sources/HoldfastTesting | HubRules HubProtocol HubClient ProfileStore ProfileSync | Foundation Synchronization
 Tools/Shared          |                                    | $tidy_system
 Tools/hubd            | HubServer ToolSupport              | $tidy_system
 Tools/profilectl      | ProfileStore LMDB HubProtocol ToolSupport | $tidy_system
