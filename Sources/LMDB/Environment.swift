@@ -1,4 +1,5 @@
 internal import CLMDB
+import Dispatch
 import Foundation
 import Synchronization
 
@@ -23,6 +24,8 @@ import Synchronization
   let gate = ReaderGate()
   let readerSlots: LockFile.Slots
   let turn = Mutex(WriterTurn())
+  /// Signalled once for each count of writes that the thread with the turn waits for.
+  let returned = DispatchSemaphore(value: 0)
   // Used with the turn to write only.
   var history = GroupHistory()
   var care = MapCare()
@@ -237,6 +240,9 @@ import Synchronization
 
   /// How many write transactions this process has committed here: for tests and benchmarks.
   public var commitCount: UInt64 { commits.load(ordering: .relaxed) }
+
+  /// How many writes wait for the turn: for tests.
+  package var waitingWriteCount: Int { turn.withLock(\.waitingCount) }
 
   /// A transaction that changed nothing commits without writing and takes no number.
   func countCommit(_ number: UInt64, _ numbers: Statistics) {

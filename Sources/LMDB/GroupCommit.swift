@@ -5,6 +5,8 @@ import Foundation
 struct GroupHistory {
   /// So many commits to come give each write a nested transaction.
   var nestedCommits = 0
+  /// Who may come back behind the last commit.
+  var returning = ReturningWriters()
 }
 
 extension Environment {

@@ -20,13 +20,33 @@ struct WriterTurn {
   /// The line begins here: what lies before was taken out.
   private var first = 0
   private var blockedCount = 0
+  /// The thread that has the turn is told when so many wait; 0: it is not.
+  private var wantedCount = 0
 
   var isLineEmpty: Bool { waitingCount == 0 }
   var waitingCount: Int { line.count - first }
 
-  mutating func append(_ job: WriteJob) {
+  /// - Returns: whether the thread that has the turn waits for this.
+  @discardableResult
+  mutating func append(_ job: WriteJob) -> Bool {
     line.append(job)
     if job is BlockedWrite { blockedCount += 1 }
+    guard wantedCount > 0, waitingCount >= wantedCount || !job.joinsGroups else { return false }
+    wantedCount = 0
+    return true
+  }
+
+  /// - Returns: false when so many wait already.
+  mutating func want(_ count: Int) -> Bool {
+    guard waitingCount < count else { return false }
+    wantedCount = count
+    return true
+  }
+
+  /// - Returns: whether they were still wanted, so that nobody tells any more.
+  mutating func wantNoMore() -> Bool {
+    defer { wantedCount = 0 }
+    return wantedCount > 0
   }
 
   /// - Returns: whether the turn was free: nobody writes, nobody waits.
@@ -124,11 +144,10 @@ extension Environment {
 
   private func waitForTurn() {
     let waiting = BlockedWrite(.storing)
-    let isTaken = turn.withLock { turn in
-      if turn.take() { return true }
-      turn.append(waiting)
-      return false
+    let (isTaken, isWanted) = turn.withLock { turn in
+      turn.take() ? (true, false) : (false, turn.append(waiting))
     }
+    if isWanted { returned.signal() }
     if !isTaken { _ = waiting.wait() }
   }
 
@@ -143,19 +162,17 @@ extension Environment {
 
   /// Puts a suspended task's write in the line.
   func submit(_ job: WriteJob) {
-    let mustSchedule = turn.withLock { turn in
-      turn.append(job)
-      return turn.schedule()
+    let (isWanted, mustSchedule) = turn.withLock { turn in
+      (turn.append(job), turn.schedule())
     }
+    if isWanted { returned.signal() }
     if mustSchedule { writer.queue.async { self.serveLine() } }
   }
 
   /// Puts a blocked thread's write in the line, and returns when it is done.
   func submitAndWait(_ job: BlockedGroupWrite) {
-    var hasTurn = turn.withLock { turn in
-      turn.append(job)
-      return turn.take()
-    }
+    var (isWanted, hasTurn) = turn.withLock { turn in (turn.append(job), turn.take()) }
+    if isWanted { returned.signal() }
     while !job.isFinished {
       if hasTurn {
         commitNextGroup()
@@ -170,13 +187,45 @@ extension Environment {
   /// On the writer's queue.
   private func serveLine() {
     guard turn.withLock({ $0.takeIfScheduled() }) else { return }
+    waitForReturning()
     commitNextGroup()
     passTurn()
   }
 
+  /// Waits for tasks that the last commit has told; see ``ReturningWriters``.
+  private func waitForReturning() {
+    guard let wait = history.returning.wait(now: .now), turn.withLock({ $0.want(wait.count) })
+    else { return }
+    let end = ContinuousClock.now + wait.durationMax
+    let nanoseconds = Int(wait.pause / .nanoseconds(1))
+    var count = 0
+    var hasCome = false
+    while !hasCome {
+      hasCome = returned.wait(timeout: .now() + .nanoseconds(nanoseconds)) == .success
+      if hasCome { break }
+      let (now, isOver) = turn.withLock { turn in
+        let isOver = turn.waitingCount == count || ContinuousClock.now >= end
+        return (turn.waitingCount, isOver && turn.wantNoMore())
+      }
+      if isOver { break }
+      count = now
+    }
+    history.returning.note(came: hasCome)
+  }
+
   private func commitNextGroup() {
     let group = turn.withLock { $0.nextGroup(countMax: Self.groupCountMax) }
+    guard group.count > 1 else {
+      _ = commit(group)
+      return
+    }
+    let start = ContinuousClock.now
     let rest = commit(group)
-    if !rest.isEmpty { turn.withLock { $0.putBack(rest) } }
+    let waiting = turn.withLock { turn in
+      turn.putBack(rest)
+      return turn.waitingCount
+    }
+    history.returning.note(
+      served: group.count - rest.count, waiting: waiting, since: start, now: .now)
   }
 }
