@@ -114,6 +114,12 @@ public enum TextCodec: KeyCodec, ValueCodec {
   /// Lends the UTF-8 bytes.
   /// - Throws: what `body` throws.
   @inlinable
+  public static func withEncodedKey<R, E: Error>(
+    _ key: String, _ body: (RawSpan) throws(E) -> R
+  ) throws(E) -> R { try body(unsafe key.utf8.span.bytes) }
+  /// Lends the UTF-8 bytes.
+  /// - Throws: what `body` throws.
+  @inlinable
   public static func withEncoded<R>(
     _ value: String, _ body: (RawSpan) throws(LMDBError) -> R
   ) throws(LMDBError) -> R { try body(unsafe value.utf8.span.bytes) }

@@ -125,7 +125,7 @@ struct CursorPosition {
   mutating func replace(_ bytes: RawSpan) throws(LMDBError) {
     core.requireOwnThread()
     requireEntry()
-    context?.hasStored = true
+    context?.store()
     guard bytes.byteCount <= WriteTransaction.valueByteCountMax else {
       throw unsafe LMDBError(
         .valueTooLarge, operation: "mdb_cursor_put", path: core.environment.path, table: table.name,

@@ -57,6 +57,7 @@ extension Environment {
         var transaction = WriteTransaction(
           unsafe TransactionCore(handle: handle, environment: self), context)
         end = try runInTime(jobs) { job in
+          context.beginNext()
           do { try job.run(&transaction) } catch { throw Undone() }
         }
       }
@@ -118,6 +119,8 @@ extension Environment {
     _ job: WriteJob, in parent: OpaquePointer, _ context: WriteContext
   ) throws -> (any Error)? {
     if context.isMapFull { return nil }  // the group is about to be repeated
+    // What the one before has left may have been undone.
+    context.forget()
     var created: OpaquePointer?
     let result = unsafe mdb_txn_begin(handle, parent, 0, &created)
     guard result == 0, let nested = unsafe created else {

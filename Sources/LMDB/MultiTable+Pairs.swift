@@ -109,7 +109,8 @@ extension TransactionCore {
 extension WriteTransaction {
   @usableFromInline
   mutating func insertPair(
-    _ key: RawSpan, _ value: RawSpan, _ valueByteCount: Int?, in table: TableBase
+    _ key: RawSpan, _ value: RawSpan, _ valueByteCount: Int?, in table: TableBase,
+    _ mode: StoreMode = .unlessPaired
   ) throws(LMDBError) -> Bool {
     try core.checkKey(byteCount: value.byteCount, "mdb_put", table)
     if let valueByteCount, value.byteCount != valueByteCount {
@@ -117,7 +118,7 @@ extension WriteTransaction {
         .badForm, operation: "encode", path: core.environment.path, table: table.name,
         detail: "a value of \(value.byteCount) bytes by a codec of \(valueByteCount)")
     }
-    return try store(value, for: key, in: table, .unlessPaired)
+    return try store(value, for: key, in: table, mode)
   }
 
   @usableFromInline
@@ -130,7 +131,7 @@ extension WriteTransaction {
       "\(values.byteCount) bytes are no values of \(valueByteCount) bytes")
     guard count > 0 else { return }
     core.requireOwn(table)
-    context.hasStored = true
+    context.store()
     try core.checkKey(byteCount: key.byteCount, "mdb_cursor_put", table)
     var opened: OpaquePointer?
     unsafe try check(

@@ -181,6 +181,22 @@ extension WriteTransaction {
     }
   }
 
+  /// Adds a value to a key that has none yet.
+  /// - Returns: false when the key has a value, this one or another; nothing was added then.
+  /// - Throws: as ``insert(_:for:in:)``.
+  /// - Cost: one search, for looking and for adding.
+  /// - Corresponds to `mdb_put` with `MDB_NOOVERWRITE`.
+  @inlinable
+  public mutating func insertFirst<K, V>(
+    _ value: V.Key, for key: K.Key, in table: MultiTable<K, V>
+  ) throws(LMDBError) -> Bool {
+    try K.withEncodedKey(key) { (key) throws(LMDBError) in
+      try V.withEncodedKey(value) { (value) throws(LMDBError) in
+        try insertPair(key, value, table.valueByteCount, in: table.base, .keep)
+      }
+    }
+  }
+
   /// Adds values of one size to a key, given one behind the other, in any order; those that it has
   /// already stay once.
   /// - Precondition: the span holds a whole number of values; else it traps.

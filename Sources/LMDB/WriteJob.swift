@@ -39,10 +39,11 @@ private enum SuspensionState: UInt8, AtomicRepresentable {
 ///
 /// The continuation is resumed once: by `cancel` if that came before `begin`, else by `finish`, which
 /// is called once for each job that has begun.
-final class SuspendedWrite<R: Sendable>: WriteJob, @unchecked Sendable {
+@safe final class SuspendedWrite<R: Sendable>: WriteJob, @unchecked Sendable {
   private let body: @Sendable (inout WriteTransaction) throws -> R
   private let state = Atomic<SuspensionState>(.new)
-  private var continuation: CheckedContinuation<R, any Error>?
+  // SAFETY: it is resumed once, see above. A checked one would allocate for each write.
+  private var continuation: UnsafeContinuation<R, any Error>?
   private var value: R?
 
   init(
@@ -53,10 +54,10 @@ final class SuspendedWrite<R: Sendable>: WriteJob, @unchecked Sendable {
   }
 
   /// - Returns: false when the task was cancelled before; it has been told then.
-  func wait(_ continuation: CheckedContinuation<R, any Error>) -> Bool {
-    self.continuation = continuation
+  func wait(_ continuation: UnsafeContinuation<R, any Error>) -> Bool {
+    unsafe self.continuation = continuation
     if move(from: SuspensionState.new, to: SuspensionState.waiting) { return true }
-    continuation.resume(throwing: CancellationError())
+    unsafe continuation.resume(throwing: CancellationError())
     return false
   }
 
@@ -64,7 +65,7 @@ final class SuspendedWrite<R: Sendable>: WriteJob, @unchecked Sendable {
   func cancel() {
     if move(from: SuspensionState.new, to: SuspensionState.cancelled) { return }
     guard move(from: SuspensionState.waiting, to: SuspensionState.cancelled) else { return }
-    continuation?.resume(throwing: CancellationError())
+    unsafe continuation?.resume(throwing: CancellationError())
   }
 
   override func begin() -> Bool {
@@ -76,9 +77,9 @@ final class SuspendedWrite<R: Sendable>: WriteJob, @unchecked Sendable {
 
   override func finish(_ error: (any Error)?) {
     if let error {
-      continuation?.resume(throwing: error)
+      unsafe continuation?.resume(throwing: error)
     } else if let value {
-      continuation?.resume(returning: value)
+      unsafe continuation?.resume(returning: value)
     } else {
       preconditionFailure("LMDB: a write was committed without its result")
     }

@@ -23,6 +23,14 @@ public struct WriteTransaction: ~Copyable, Transaction {
     }
   }
 
+  /// What the write before this one in the same commit has left for it, and what this one leaves for the
+  /// next: for writes of one kind, which then do not look up again what both know. A write that leaves
+  /// nothing ends it, and so does the commit.
+  package var remembered: AnyObject? {
+    get { context.offered }
+    nonmutating set { context.left = newValue }
+  }
+
   /// The largest value, in bytes; longer ones fail inside LMDB 0.9 only at commit.
   public static let valueByteCountMax = 1 << 30
 
@@ -251,7 +259,7 @@ public struct WriteTransaction: ~Copyable, Transaction {
     _ byteCount: Int, _ key: RawSpan, _ table: TableBase
   ) throws(LMDBError) {
     core.requireOwn(table)
-    context.hasStored = true
+    context.store()
     guard byteCount <= Self.valueByteCountMax else {
       throw unsafe LMDBError(
         .valueTooLarge, operation: "mdb_put", path: core.environment.path, table: table.name,
@@ -359,6 +367,28 @@ public struct WriteTransaction: ~Copyable, Transaction {
 /// What the environment must learn about a write closure, whatever the closure does with its errors.
 final class WriteContext {
   var isMapFull = false
+  // SAFETY (of the exclusivity that is not checked, which each store would pay for): one thread uses it,
+  // and nothing is called while it is read or set.
+  @exclusivity(unchecked) private var isChanged = false
+  /// See ``WriteTransaction/remembered``.
+  private(set) var offered: AnyObject?
+  var left: AnyObject?
+
   /// Whether it has tried to add or change anything, rather than only to delete.
-  var hasStored = false
+  var hasStored: Bool { unsafe isChanged }
+
+  /// Called before anything is added or changed.
+  @inline(__always) func store() { unsafe isChanged = true }
+
+  /// The next of several writes begins.
+  func beginNext() {
+    offered = left
+    left = nil
+  }
+
+  /// What was left is no longer so.
+  func forget() {
+    offered = nil
+    left = nil
+  }
 }

@@ -28,6 +28,10 @@ struct MultiModelTests {
         let isNew = try transaction.insert(value, for: key, in: table)
         if isNew != model[key, default: []].insert(value).inserted { return "insert" }
       }
+      let other = value(&random)
+      let isFirst = try transaction.insertFirst(other, for: key ^ 1, in: table)
+      if isFirst != (model[key ^ 1] == nil) { return "insertFirst" }
+      if isFirst { model[key ^ 1] = [other] }
     case 12..<19:
       for _ in 0..<Int.random(in: 1..<12, using: &random) {
         guard let value = model[key]?.randomElement(using: &random) else { break }
