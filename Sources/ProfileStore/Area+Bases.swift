@@ -8,13 +8,12 @@ extension Area {
   /// that one.
   /// - Parameters:
   ///   - mutation: the mutation that gets the base.
-  ///   - order: the place that it has, or will have.
+  ///   - earlier: the orders of the record's mutations that wait before it, oldest first.
   /// - Throws: `badBase` when it names no earlier mutation of that record.
   func placed<T: Transaction & ~Copyable>(
-    _ base: Mutation.Base, for mutation: UUID, of record: RecordID, before order: UInt64,
+    _ base: Mutation.Base, for mutation: UUID, of record: RecordID, among earlier: [UInt64],
     _ transaction: borrowing T
   ) throws -> Mutation.Base {
-    let earlier = try orders(of: record, transaction).filter { $0 < order }
     if case .mutation(let named) = base {
       guard named != mutation else {
         throw StoreError(.badBase, "a mutation cannot be based on itself")

@@ -67,53 +67,143 @@ extension Area {
       announced ?? StoreLimits.payloadByteCountDefault, StoreLimits.payloadByteCountCeiling)
   }
 
+  /// What enqueues have in common that share a commit, as long as nothing else changes the area between
+  /// them: then it is not looked up again.
+  final class Insertion {
+    /// Whose the area is; nil: it is unowned.
+    let account: Data?
+    /// As ``OutboxForm`` has it.
+    fileprivate let stamp: [UInt8]
+    fileprivate let limits: StoreLimits
+    fileprivate let now: @Sendable () -> Date
+    fileprivate let payloadByteCountMax: Int
+    fileprivate var totals: OutboxTotals
+
+    fileprivate init(
+      _ account: Data?, _ policy: StorePolicy, payloadByteCountMax: Int, _ totals: OutboxTotals
+    ) {
+      self.account = account
+      stamp = OutboxForm.form(ofStamp: account)
+      limits = policy.limits
+      now = policy.now
+      self.payloadByteCountMax = payloadByteCountMax
+      self.totals = totals
+    }
+
+    /// What the enqueue before has left, if nothing has changed since.
+    static func remembered(_ transaction: borrowing WriteTransaction) -> Insertion? {
+      transaction.remembered as? Insertion
+    }
+  }
+
+  /// Looks up what enqueues need. State and owner were checked.
+  func beginInsertion<T: Transaction & ~Copyable>(
+    _ account: Data?, _ policy: StorePolicy, _ transaction: borrowing T
+  ) throws -> Insertion {
+    Insertion(
+      account, policy, payloadByteCountMax: try payloadByteCountMax(transaction),
+      try tables.totals(transaction))
+  }
+
   /// Puts mutations into the outbox, each or none.
   package func insert(
     _ mutations: [Mutation], stamp: Data?, policy: StorePolicy,
     _ transaction: inout WriteTransaction
   ) throws -> [EnqueueReceipt] {
-    let payloadByteCountMax = try payloadByteCountMax(transaction)
-    let now = policy.now()
-    var totals = try tables.totals(transaction)
-    var receipts: [EnqueueReceipt] = []
-    receipts.reserveCapacity(mutations.count)
-    for mutation in mutations {
-      // The rest was checked before storage was touched.
-      try Self.require(mutation.payload, atMost: payloadByteCountMax)
-      let outcome = try insert(
-        mutation, stamp: stamp, at: now, limits: policy.limits, &totals, &transaction)
-      receipts.append(EnqueueReceipt(mutation: mutation.id, outcome: outcome))
-    }
-    try tables.setTotals(totals, &transaction)
+    let receipts = try insert(
+      mutations, beginInsertion(stamp, policy, transaction), &transaction)
+    // Nobody has checked whose the area is.
+    transaction.remembered = nil
     return receipts
   }
 
+  func insert(
+    _ mutations: [Mutation], _ insertion: Insertion, _ transaction: inout WriteTransaction
+  ) throws -> [EnqueueReceipt] {
+    let time = insertion.now().storedMilliseconds
+    var receipts: [EnqueueReceipt] = []
+    receipts.reserveCapacity(mutations.count)
+    var totals = insertion.totals
+    // Through the span none is copied.
+    let span = mutations.span
+    for index in span.indices {
+      let outcome = try insert(span[index], at: time, insertion, &totals, &transaction)
+      receipts.append(EnqueueReceipt(mutation: span[index].id, outcome: outcome))
+    }
+    try end(insertion, totals, &transaction)
+    return receipts
+  }
+
+  func insert(
+    _ mutation: Mutation, _ insertion: Insertion, _ transaction: inout WriteTransaction
+  ) throws -> EnqueueReceipt {
+    var totals = insertion.totals
+    let outcome = try insert(
+      mutation, at: insertion.now().storedMilliseconds, insertion, &totals, &transaction)
+    try end(insertion, totals, &transaction)
+    return EnqueueReceipt(mutation: mutation.id, outcome: outcome)
+  }
+
+  private func end(
+    _ insertion: Insertion, _ totals: OutboxTotals, _ transaction: inout WriteTransaction
+  ) throws {
+    try tables.setTotals(totals, &transaction)
+    insertion.totals = totals
+    insertion.totals.needStoring = false
+    transaction.remembered = insertion
+  }
+
   private func insert(
-    _ mutation: Mutation, stamp: Data?, at time: Date, limits: StoreLimits,
-    _ totals: inout OutboxTotals, _ transaction: inout WriteTransaction
+    _ mutation: Mutation, at time: UInt64, _ insertion: Insertion, _ totals: inout OutboxTotals,
+    _ transaction: inout WriteTransaction
   ) throws -> EnqueueReceipt.Outcome {
-    let earlier = try orders(of: mutation.record, transaction)
-    if mutation.isCallerGiven || !earlier.isEmpty,
-      let outcome = try existing(mutation, among: earlier, transaction)
-    {
-      return outcome
+    // The rest was checked before storage was touched.
+    try Self.require(mutation.payload, atMost: insertion.payloadByteCountMax)
+    var earlier: [UInt64] = []
+    // For most this is all that there is to look up: no other edit of the record waits.
+    let isFirst =
+      try mutation.replacing == nil && totals.hasRoom(for: mutation, insertion.limits)
+      && !(mutation.isCallerGiven && transaction.contains(mutation.id, in: tables.mutations))
+      && transaction.insertFirst(
+        Self.next(after: totals.lastOrder, .totals), for: mutation.record, in: tables.edits)
+    if !isFirst {
+      earlier = try orders(of: mutation.record, transaction)
+      if mutation.isCallerGiven || !earlier.isEmpty,
+        let outcome = try existing(mutation, among: earlier, transaction)
+      {
+        return outcome
+      }
+      if let replaced = mutation.replacing {
+        if try replace(replaced, by: mutation, &totals, &transaction) {
+          return .cancelledOut
+        }
+        earlier = try orders(of: mutation.record, transaction)
+      } else {
+        try requireRoom(
+          for: mutation, limits: insertion.limits, totals, transaction)
+      }
     }
-    if let replaced = mutation.replacing {
-      if try replace(replaced, by: mutation, &totals, &transaction) { return .cancelledOut }
-    } else {
-      try requireRoom(for: mutation, limits: limits, totals, transaction)
+    let order = try Self.next(after: totals.lastOrder, .totals)
+    if !isFirst { try transaction.insert(order, for: mutation.record, in: tables.edits) }
+    var base: Mutation.Base?
+    var conflict: Parked?
+    if let given = mutation.base {
+      base = try placed(
+        given, for: mutation.id, of: mutation.record, among: earlier, transaction)
+      conflict = try self.conflict(with: base, of: mutation.record, transaction)
+      if conflict != nil { base = .mustNotExist }
     }
-    let base = try mutation.base.map {
-      try placed($0, for: mutation.id, of: mutation.record, before: .max, transaction)
+    try totals.add(
+      payloadByteCount: mutation.payload?.count ?? 0, isParked: conflict != nil)
+    totals.lastOrder = order
+    let form = OutboxForm(
+      mutation: mutation.id, isCallerGiven: mutation.isCallerGiven, kind: mutation.kind,
+      isShown: true, enqueuedByteCount: totals.enqueuedByteCount,
+      enqueuedAt: time, stamp: insertion.stamp, base: base, parked: conflict)
+    try append(form, mutation.record, mutation.payload, at: order, &transaction)
+    if mutation.isCallerGiven || conflict != nil {
+      try transaction.put(.waiting(order: order), for: mutation.id, in: tables.mutations)
     }
-    let conflict = try conflict(with: base, of: mutation.record, transaction)
-    try add(
-      OutboxEntry(
-        order: 0, mutation: mutation.id, isCallerGiven: mutation.isCallerGiven,
-        stamp: stamp, kind: mutation.kind, record: mutation.record,
-        base: conflict == nil ? base : .mustNotExist, firstSent: nil, enqueuedAt: time,
-        parked: conflict, payload: mutation.payload),
-      &totals, &transaction)
     return .stored
   }
 
@@ -157,14 +247,10 @@ extension Area {
   func requireRoom<T: Transaction & ~Copyable>(
     for mutation: Mutation, limits: StoreLimits, _ totals: OutboxTotals, _ transaction: borrowing T
   ) throws {
-    let count = Int(clamping: totals.count)
-    let byteCount = Int(clamping: totals.payloadByteCount)
-    guard count < limits.outboxCountMax,
-      byteCount <= limits.outboxByteCountMax - (mutation.payload?.count ?? 0)
-    else {
+    guard totals.hasRoom(for: mutation, limits) else {
       throw StoreError(
         .outboxFull,
-        "the outbox holds \(count) mutations with \(byteCount) bytes, its limit is "
+        "the outbox holds \(totals.count) mutations with \(totals.payloadByteCount) bytes, its limit is "
           + "\(limits.outboxCountMax) and \(limits.outboxByteCountMax): synchronize, then try "
           + "again",
         pending: try pendingSummary(transaction))
@@ -210,21 +296,24 @@ extension Area {
     entry.order = totals.lastOrder
     try totals.add(payloadByteCount: entry.payloadByteCount, isParked: entry.parked != nil)
     entry.enqueuedByteCount = totals.enqueuedByteCount
-    let head = entry.encodedHead()
-    try transaction.append(
-      byteCount: head.count + entry.payloadByteCount, for: entry.order, in: tables.outbox
-    ) { room in
-      room.withUnsafeMutableBytes { room, filled in
-        head.withUnsafeBytes { room.copyMemory(from: $0) }
-        entry.payload?.withUnsafeBytes {
-          UnsafeMutableRawBufferPointer(rebasing: room[head.count...]).copyMemory(from: $0)
-        }
-        filled = room.count
-      }
-    }
+    try append(OutboxForm(entry), entry.record, entry.payload, at: entry.order, &transaction)
     try transaction.insert(entry.order, for: entry.record, in: tables.edits)
     if entry.isNamed {
       try transaction.put(.waiting(order: entry.order), for: entry.mutation, in: tables.mutations)
+    }
+  }
+
+  private func append(
+    _ form: OutboxForm, _ record: RecordID, _ payload: Data?, at order: UInt64,
+    _ transaction: inout WriteTransaction
+  ) throws {
+    try transaction.append(
+      byteCount: form.byteCount(record, payload), for: order, in: tables.outbox
+    ) { room in
+      room.withUnsafeMutableBytes { room, filled in
+        form.write(record, payload, to: room)
+        filled = room.count
+      }
     }
   }
 

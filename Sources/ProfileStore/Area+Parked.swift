@@ -50,7 +50,8 @@ extension Area {
     entry.firstSent = nil
     if let base {
       entry.base = try placed(
-        base, for: mutation, of: old.record, before: old.order, transaction)
+        base, for: mutation, of: old.record,
+        among: orders(of: old.record, transaction).filter { $0 < old.order }, transaction)
     }
     if let payload {
       entry.kind = .put

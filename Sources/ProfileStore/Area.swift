@@ -100,10 +100,20 @@ package final class Area: Sendable {
     for purpose: WritePurpose = .storing,
     _ body: @escaping @Sendable (inout WriteTransaction) throws -> R
   ) async throws -> R {
+    try await writeState(for: purpose) { [self] transaction in
+      try requireNotErased(transaction)
+      return try body(&transaction)
+    }
+  }
+
+  /// The same, with what the area says of itself left to `body`.
+  func writeState<R: Sendable>(
+    for purpose: WritePurpose = .storing,
+    _ body: @escaping @Sendable (inout WriteTransaction) throws -> R
+  ) async throws -> R {
     do {
       let result = try await store.use { environment in
         try await environment.writeIgnoringCancellation(for: purpose) { [self] transaction in
-          try requireNotErased(transaction)
           let result = try body(&transaction)
           try onCommit.withLock { $0 }?(.commits)
           return result

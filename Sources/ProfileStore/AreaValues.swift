@@ -17,6 +17,25 @@ struct OutboxTotals: Sendable, Hashable {
   /// Whether they are more than what the entries themselves say.
   var needStoring = false
 
+  init() {}
+
+  /// Reads the stored form, in place: every enqueue does.
+  init(_ bytes: RawSpan) throws(StoreError) {
+    guard bytes.byteCount == 32 else { throw .damaged(AreaKey.totals.rawValue) }
+    parked = bytes.loadBigEndian(at: 0)
+    payloadByteCount = bytes.loadBigEndian(at: 8)
+    lastOrder = bytes.loadBigEndian(at: 16)
+    enqueuedByteCount = bytes.loadBigEndian(at: 24)
+  }
+
+  /// The stored form; ``count`` is that of the table.
+  func write(to writer: inout ByteWriter) {
+    writer.write(parked)
+    writer.write(payloadByteCount)
+    writer.write(lastOrder)
+    writer.write(enqueuedByteCount)
+  }
+
   /// An entry that is behind all others.
   /// - Throws: `damaged` where the stored sums are none of an outbox with that content.
   mutating func add(payloadByteCount: Int, isParked: Bool) throws(StoreError) {
@@ -35,6 +54,13 @@ struct OutboxTotals: Sendable, Hashable {
     self.parked = try Self.sum(self.parked, parked)
     self.payloadByteCount = try Self.sum(self.payloadByteCount, payloadByteCount)
     needStoring = true
+  }
+
+  /// Whether the limits leave room for one more.
+  func hasRoom(for mutation: Mutation, _ limits: StoreLimits) -> Bool {
+    Int(clamping: count) < limits.outboxCountMax
+      && Int(clamping: payloadByteCount)
+        <= limits.outboxByteCountMax - (mutation.payload?.count ?? 0)
   }
 
   private static func sum(_ stored: UInt64, _ change: Int64) throws(StoreError) -> UInt64 {
@@ -225,6 +251,16 @@ extension AreaTables {
     try transaction.value(of: AreaKey.owner.rawValue, in: values).map { Data($0) }
   }
 
+  /// Whether the area is that account's, compared in place; nil: it is unowned.
+  func isOwned<T: Transaction & ~Copyable>(
+    by account: Data, _ transaction: borrowing T
+  ) throws -> Bool? {
+    guard let owner = try transaction.bytes(of: AreaKey.owner.rawValue, in: values) else {
+      return nil
+    }
+    return owner.isEqual(to: account.bytes)
+  }
+
   func setOwner(_ account: Data, _ transaction: inout WriteTransaction) throws {
     try transaction.put(Array(account), for: AreaKey.owner.rawValue, in: values)
   }
@@ -291,15 +327,10 @@ extension AreaTables {
   }
 
   func totals<T: Transaction & ~Copyable>(_ transaction: borrowing T) throws -> OutboxTotals {
-    var totals =
-      try read(.totals, transaction) { (reader) throws(StoreError) in
-        var totals = OutboxTotals()
-        totals.parked = try reader.readUInt64()
-        totals.payloadByteCount = try reader.readUInt64()
-        totals.lastOrder = try reader.readUInt64()
-        totals.enqueuedByteCount = try reader.readUInt64()
-        return totals
-      } ?? OutboxTotals()
+    var totals = OutboxTotals()
+    if let bytes = try transaction.bytes(of: AreaKey.totals.rawValue, in: values) {
+      totals = try OutboxTotals(bytes)
+    }
     totals.count = UInt64(try transaction.count(of: outbox))
     try transaction.scan(outbox, reversed: true, limit: 1) { key, bytes in
       let order = try UInt64Codec.decode(key)
@@ -319,12 +350,7 @@ extension AreaTables {
   /// Stores the sums, unless the entries themselves say them.
   func setTotals(_ totals: OutboxTotals, _ transaction: inout WriteTransaction) throws {
     guard totals.needStoring else { return }
-    try write(.totals, &transaction) { writer in
-      writer.write(totals.parked)
-      writer.write(totals.payloadByteCount)
-      writer.write(totals.lastOrder)
-      writer.write(totals.enqueuedByteCount)
-    }
+    try write(.totals, &transaction) { totals.write(to: &$0) }
   }
 
   func cursor<T: Transaction & ~Copyable>(

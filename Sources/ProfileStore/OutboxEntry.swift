@@ -110,7 +110,7 @@ public struct OutboxEntry: Sendable, Hashable {
 }
 
 extension OutboxEntry {
-  private static let form: UInt8 = 2
+  fileprivate static let form: UInt8 = 2
   /// Where its UUID lies in the stored form.
   static let mutationOffset = 2
 
@@ -145,29 +145,11 @@ extension OutboxEntry {
   }
 
   func encoded() -> [UInt8] {
-    var bytes = encodedHead()
-    payload?.withUnsafeBytes { bytes.append(contentsOf: $0) }
-    return bytes
-  }
-
-  /// The stored form without the payload, which lies behind it.
-  func encodedHead() -> [UInt8] {
-    var writer = ByteWriter(byteCount: 96 + record.bytes.count + (stamp?.count ?? 0))
-    var flags: UInt8 = 0
-    if isCallerGiven { flags |= Flag.isCallerGiven }
-    if kind == .put { flags |= Flag.isPut }
-    if !isShown { flags |= Flag.isHidden }
-    if parked != nil { flags |= Flag.isParked }
-    writer.write(Self.form)
-    writer.write(flags)
-    writer.write(mutation)
-    writer.write(enqueuedByteCount)
-    writer.write(enqueuedAt)
-    writer.write(stamp) { $0.write($1) }
-    writer.write(record.bytes)
-    writer.write(base) { $0.write($1) }
-    if let parked { writer.write(parked) }
-    return writer.bytes
+    let form = OutboxForm(self)
+    return Array(unsafeUninitializedCapacity: form.byteCount(record, payload)) { room, count in
+      form.write(record, payload, to: UnsafeMutableRawBufferPointer(room))
+      count = room.count
+    }
   }
 
   init(order: UInt64, bytes: RawSpan) throws(StoreError) {
@@ -190,6 +172,89 @@ extension OutboxEntry {
     held = nil
     payload = kind == .put ? reader.readLast() : nil
     try reader.requireEnd()
+  }
+}
+
+/// The stored form of an entry but for record and payload, which are copied once, to their place.
+struct OutboxForm {
+  private let mutation: UUID
+  private let flags: UInt8
+  private let enqueuedByteCount: UInt64
+  private let enqueuedAt: UInt64
+  private let stamp: [UInt8]
+  /// Base, and why it is parked; empty where there is neither, as with most.
+  private let rest: [UInt8]
+
+  init(_ entry: OutboxEntry) {
+    self.init(
+      mutation: entry.mutation, isCallerGiven: entry.isCallerGiven, kind: entry.kind,
+      isShown: entry.isShown, enqueuedByteCount: entry.enqueuedByteCount,
+      enqueuedAt: entry.enqueuedAt.storedMilliseconds, stamp: Self.form(ofStamp: entry.stamp),
+      base: entry.base, parked: entry.parked)
+  }
+
+  /// - Parameter stamp: as ``form(ofStamp:)`` has it.
+  init(
+    mutation: UUID, isCallerGiven: Bool, kind: MutationKind, isShown: Bool,
+    enqueuedByteCount: UInt64, enqueuedAt: UInt64, stamp: [UInt8], base: Mutation.Base?,
+    parked: Parked?
+  ) {
+    var flags: UInt8 = 0
+    if isCallerGiven { flags |= OutboxEntry.Flag.isCallerGiven }
+    if kind == .put { flags |= OutboxEntry.Flag.isPut }
+    if !isShown { flags |= OutboxEntry.Flag.isHidden }
+    if parked != nil { flags |= OutboxEntry.Flag.isParked }
+    self.mutation = mutation
+    self.flags = flags
+    self.enqueuedByteCount = enqueuedByteCount
+    self.enqueuedAt = enqueuedAt
+    self.stamp = stamp
+    rest = base == nil && parked == nil ? [] : Self.form(of: base, parked)
+  }
+
+  static func form(ofStamp stamp: Data?) -> [UInt8] {
+    var writer = ByteWriter(byteCount: 5 + (stamp?.count ?? 0))
+    writer.write(stamp) { $0.write($1) }
+    return writer.bytes
+  }
+
+  private static func form(of base: Mutation.Base?, _ parked: Parked?) -> [UInt8] {
+    var writer = ByteWriter()
+    writer.write(base) { $0.write($1) }
+    if let parked { writer.write(parked) }
+    return writer.bytes
+  }
+
+  func byteCount(_ record: RecordID, _ payload: Data?) -> Int {
+    34 + stamp.count + 4 + record.bytes.count + max(rest.count, 1) + (payload?.count ?? 0)
+  }
+
+  /// - Precondition: the room has ``byteCount(_:_:)`` bytes.
+  func write(_ record: RecordID, _ payload: Data?, to room: UnsafeMutableRawBufferPointer) {
+    precondition(
+      room.count == byteCount(record, payload), "ProfileStore: an entry without its room")
+    room.storeBytes(of: OutboxEntry.form, toByteOffset: 0, as: UInt8.self)
+    room.storeBytes(of: flags, toByteOffset: 1, as: UInt8.self)
+    room.storeBytes(of: mutation.uuid, toByteOffset: 2, as: uuid_t.self)
+    room.storeBytes(of: enqueuedByteCount.bigEndian, toByteOffset: 18, as: UInt64.self)
+    room.storeBytes(of: enqueuedAt.bigEndian, toByteOffset: 26, as: UInt64.self)
+    var offset = 34
+    func put(_ bytes: UnsafeRawBufferPointer) {
+      UnsafeMutableRawBufferPointer(rebasing: room[offset...]).copyMemory(from: bytes)
+      offset += bytes.count
+    }
+    stamp.withUnsafeBytes { put($0) }
+    room.storeBytes(
+      of: UInt32(record.bytes.count).bigEndian, toByteOffset: offset, as: UInt32.self)
+    offset += 4
+    record.bytes.withUnsafeBytes { put($0) }
+    if rest.isEmpty {
+      room.storeBytes(of: 0, toByteOffset: offset, as: UInt8.self)
+      offset += 1
+    } else {
+      rest.withUnsafeBytes { put($0) }
+    }
+    payload?.withUnsafeBytes { put($0) }
   }
 }
 

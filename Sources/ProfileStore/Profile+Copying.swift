@@ -68,11 +68,11 @@ extension Profile {
     _ body: @escaping @Sendable ((RecordID, Data) throws -> Void) throws -> Void
   ) async throws -> CopyReceipt {
     let session = session
-    try area.read { try requireWritable(account, session, $0) }
+    try area.read { try requireWritable(account.bytes, session, $0) }
     try await registry.noticeSignIn(of: account, in: session)
     let table = try area.copiesTable(making: true)
     let taken = try await area.write { [area, policy = registry.policy] transaction in
-      try self.requireWritable(account, session, transaction)
+      try self.requireWritable(account.bytes, session, transaction)
       var receipt = receipt
       var totals = try area.tables.totals(transaction)
       try body { record, payload in
@@ -90,7 +90,7 @@ extension Profile {
       if isKept, receipt.records > 0, let table {
         try transaction.put(receipt, for: receipt.id, in: table)
       }
-      try self.requireWritable(account, session, transaction)
+      try self.requireWritable(account.bytes, session, transaction)
       return receipt
     }
     area.signals.outbox.raise()

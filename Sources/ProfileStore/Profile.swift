@@ -15,6 +15,15 @@ public final class Profile: Sendable {
   private let ownSession: (any AccountSession)?
   /// The sign-in whose reads the registry knows of; 0: none.
   private let seenGeneration = Atomic<UInt64>(0)
+  /// The sign-in whose enqueues the registry has noticed; 0: none.
+  private let noticedGeneration = Atomic<UInt64>(0)
+  /// The owner, once an enqueue has found it: no area ever gets another one.
+  private let foundOwner = AtomicLazyReference<FoundOwner>()
+
+  private final class FoundOwner: Sendable {
+    let account: Data
+    init(_ account: Data) { self.account = account }
+  }
 
   package init(area: Area, registry: ProfileRegistry, session: (any AccountSession)?) {
     self.area = area
@@ -84,8 +93,17 @@ public final class Profile: Sendable {
   public func enqueue(
     _ mutation: Mutation, account: VerifiedAccount?
   ) async throws -> EnqueueReceipt {
-    let receipts = try await enqueue([mutation], account: account)
-    return receipts[0]
+    let session = session
+    try Area.validate(mutation, payloadByteCountMax: StoreLimits.payloadByteCountCeiling)
+    try await requireEnqueuing(account?.bytes, session)
+    let receipt = try await area.writeState { [self, account = account?.bytes] transaction in
+      let insertion = try beginInsertion(account, transaction)
+      let receipt = try area.insert(mutation, insertion, &transaction)
+      try requireSaid(account, session)
+      return receipt
+    }
+    area.signals.outbox.raise()
+    return receipt
   }
 
   /// Stores several changes, all or none, in one transaction.
@@ -102,44 +120,75 @@ public final class Profile: Sendable {
     for mutation in mutations {
       try Area.validate(mutation, payloadByteCountMax: StoreLimits.payloadByteCountCeiling)
     }
-    guard session.state != .unknown else { throw StoreError.sessionUnknown }
-    try area.read { try requireWritable(account, session, $0) }
-    if let account {
-      if !registry.hasNoticedSignIn(of: account, in: session) {
-        try await registry.noticeSignIn(of: account, in: session)
-      }
-    } else {
-      try await registry.noticeSeenSignIns()
-    }
-    let receipts = try await area.write { [area, policy = registry.policy] transaction in
-      try self.requireWritable(account, session, transaction)
-      let receipts = try area.insert(
-        mutations, stamp: account?.bytes, policy: policy, &transaction)
+    try await requireEnqueuing(account?.bytes, session)
+    let receipts = try await area.writeState { [self, account = account?.bytes] transaction in
+      let insertion = try beginInsertion(account, transaction)
+      let receipts = try area.insert(mutations, insertion, &transaction)
       try saving?(&transaction)
-      // The session again, as late as it can be asked; owner and state are this transaction's.
-      if let account {
-        try ProfileRegistry.require(account, in: session)
-      } else {
-        try self.requireCurrentUnowned()
-      }
+      try requireSaid(account, session)
       return receipts
     }
     area.signals.outbox.raise()
     return receipts
   }
 
+  /// What can be checked before storage is touched. That an area is an account's is found once.
+  private func requireEnqueuing(_ account: Data?, _ session: any AccountSession) async throws {
+    let state = session.state
+    if case .unknown = state { throw StoreError.sessionUnknown }
+    guard let account else {
+      try area.read { try requireWritable(nil, session, $0) }
+      return try await registry.noticeSeenSignIns()
+    }
+    if foundOwner.load()?.account != account {
+      try area.read { try requireWritable(account, session, $0) }
+      _ = foundOwner.storeIfNil(FoundOwner(account))
+    }
+    let generation = try ProfileRegistry.require(account, state).generation
+    // 0 is no generation that was noticed.
+    guard noticedGeneration.load(ordering: .relaxed) != generation &+ 1 else { return }
+    try await registry.noticeSignIn(of: account, generation: generation)
+    noticedGeneration.store(generation &+ 1, ordering: .relaxed)
+  }
+
+  /// Area and owner, as they are within the transaction.
+  private func beginInsertion(
+    _ account: Data?, _ transaction: borrowing WriteTransaction
+  ) throws -> Area.Insertion {
+    if let begun = Area.Insertion.remembered(transaction), begun.account == account {
+      return begun
+    }
+    try requireOwn(account, transaction)
+    return try area.beginInsertion(account, registry.policy, transaction)
+  }
+
+  /// The session again, as late as it can be asked; owner and state are the transaction's.
+  private func requireSaid(_ account: Data?, _ session: any AccountSession) throws {
+    guard let account else { return try requireCurrentUnowned() }
+    try ProfileRegistry.require(account, session.state)
+  }
+
   /// The session is asked last, so that nothing comes between its answer and the commit.
   func requireWritable<T: Transaction & ~Copyable>(
-    _ account: VerifiedAccount?, _ session: any AccountSession, _ transaction: borrowing T
+    _ account: Data?, _ session: any AccountSession, _ transaction: borrowing T
+  ) throws {
+    try requireOwn(account, transaction)
+    if let account { try ProfileRegistry.require(account, session.state) }
+  }
+
+  private func requireOwn<T: Transaction & ~Copyable>(
+    _ account: Data?, _ transaction: borrowing T
   ) throws {
     try area.requireActive(transaction)
-    guard let owner = try area.tables.owner(transaction) else {
-      guard account == nil else { throw StoreError.notBound }
+    guard let account else {
+      if try area.tables.owner(transaction) != nil { throw StoreError.accountRequired }
       return try requireCurrentUnowned()
     }
-    guard let account else { throw StoreError.accountRequired }
-    guard owner == account.bytes else { throw StoreError.foreignArea }
-    try ProfileRegistry.require(account, in: session)
+    switch try area.tables.isOwned(by: account, transaction) {
+    case nil: throw StoreError.notBound
+    case false?: throw StoreError.foreignArea
+    case true?: return
+    }
   }
 
   /// Two guests' data must not mix, also not through a profile that was opened earlier.

@@ -32,12 +32,20 @@ extension ProfileRegistry {
   package static func require(
     _ account: VerifiedAccount, in session: any AccountSession
   ) throws(StoreError) -> SignedInAccount {
-    switch session.state {
+    try require(account.bytes, session.state)
+  }
+
+  /// Requires that a session has said this account.
+  @discardableResult
+  static func require(
+    _ account: Data, _ state: SessionState
+  ) throws(StoreError) -> SignedInAccount {
+    switch state {
     case .unknown: throw .sessionUnknown
     case .nobody:
       throw StoreError(.notSignedIn, "nobody is signed in: sign the account in first")
     case .account(let signedIn):
-      guard signedIn.account == account.bytes else {
+      guard signedIn.account == account else {
         throw StoreError(
           .anotherAccountSignedIn,
           "the session says another account than the call: use that account's profile")
@@ -61,14 +69,6 @@ extension ProfileRegistry {
     try await noticeSignIn(of: account.bytes, generation: generation)
   }
 
-  /// Whether the sign-in that a session says was noticed already, as all but its first call find.
-  func hasNoticedSignIn(of account: VerifiedAccount, in session: any AccountSession) -> Bool {
-    guard case .account(let signedIn) = session.state, signedIn.account == account.bytes else {
-      return false
-    }
-    return signIns.withLock { $0.isNoticed(signedIn.account, signedIn.generation) }
-  }
-
   /// Sign-ins that have only read so far are noted before a signed-out person goes on.
   nonisolated(nonsending) func noticeSeenSignIns() async throws {
     for (account, generation) in signIns.withLock(\.seen) {
@@ -76,7 +76,7 @@ extension ProfileRegistry {
     }
   }
 
-  private nonisolated(nonsending) func noticeSignIn(of account: Data, generation: UInt64?)
+  nonisolated(nonsending) func noticeSignIn(of account: Data, generation: UInt64?)
     async throws
   {
     if let generation, signIns.withLock({ $0.isNoticed(account, generation) }) { return }

@@ -214,6 +214,53 @@ extension Outbox {
       #expect(environment.commitCount - before <= UInt64(count / 4))
     }
 
+    @Test("enqueues that share a commit see what others in it have changed between them")
+    func sharedCommitWithOthers() async throws {
+      let area = profile.area
+      let put = { @Sendable (record: RecordID, text: String) in
+        Mutation.put(record, Data(text.utf8))
+      }
+      let first = try await profile.enqueue(put("first", "12345"), account: ada).mutation
+      let parked = try await profile.enqueue(put("parked", "123"), account: ada).mutation
+      try await profile.park(parked)
+      let table = try profile.table("t", key: TextCodec.self, value: BytesCodec.self)
+      let commits = area.environment.commitCount
+      let gate = DispatchSemaphore(value: 0)
+      let (ended, end) = AsyncStream<Void>.makeStream()
+      Thread.detachNewThread { [profile] in
+        defer { end.finish() }
+        #expect(throws: Never.self) {
+          try profile.area.writeBlocking { transaction in
+            try transaction.put([1], for: "held", in: table)
+            gate.wait()
+          }
+        }
+      }
+      var tasks: [Task<StoreError.Code?, Never>] = []
+      func line(_ body: @escaping @Sendable () async throws -> Void) async {
+        let before = area.environment.waitingWriteCount
+        tasks.append(Task { await code { try await body() } })
+        while area.environment.waitingWriteCount == before { await Task.yield() }
+      }
+      await line { [profile, ada] in try await profile.enqueue(put("a", "1"), account: ada) }
+      await line { [profile, ada] in try await profile.enqueue(put("b", "12"), account: ada) }
+      await line { [profile] in try await profile.acknowledge(first, version: 1) }
+      await line { [profile, ada] in
+        try await profile.enqueue(
+          .put("parked", Data("1234".utf8), replacing: parked), account: ada)
+      }
+      await line { [profile, ada] in try await profile.enqueue(put("a", "123"), account: ada) }
+      gate.signal()
+      for await _ in ended {}
+      for task in tasks { #expect(await task.value == nil) }
+      #expect(area.environment.commitCount - commits == 2)
+      #expect(try profile.waiting().map(\.record) == ["a", "b", "parked", "a"])
+      let summary = try profile.pendingSummary()
+      #expect(summary.payloadByteCount == 10)
+      #expect(summary.parked == 0)
+      #expect(try area.violations() == [])
+    }
+
     @Test("once begun it ignores cancellation: it returns stored, or throws not stored")
     func ignoresCancellation() async throws {
       for number in 0..<40 {
