@@ -6,6 +6,8 @@ import Foundation
 /// A push and its answer have a thousand objects of the same few members. Who expects them where they
 /// stand compares bytes that are known and looks for no name. Whatever is otherwise is not understood
 /// here: the reader of all forms reads it then, from the beginning, and says what is wrong with it.
+///
+/// What is not there is not taken, not even its name: the next question is about the same place.
 struct OwnForm {
   /// Used only within the call that lent them.
   let bytes: UnsafeRawBufferPointer
@@ -55,10 +57,11 @@ struct OwnForm {
   /// - Parameter known: the name, and `x$` for the head of 36 bytes of text.
   @inline(__always)
   mutating func uuid(_ known: StaticString) -> UUID? {
+    let start = position
     guard takes(known), left >= 36,
       let uuid = UUID(
         wireText: UnsafeRawBufferPointer(rebasing: bytes[position..<position + 36]))
-    else { return nil }
+    else { return nothing(from: start) }
     position += 36
     return uuid
   }
@@ -66,8 +69,9 @@ struct OwnForm {
   /// Takes a name and the sequence that follows.
   @inline(__always)
   mutating func sequence(_ known: StaticString) -> UInt64? {
+    let start = position
     guard takes(known), let value = argument(of: .unsigned), value <= WireLimits.sequenceMax else {
-      return nil
+      return nothing(from: start)
     }
     return value
   }
@@ -76,11 +80,12 @@ struct OwnForm {
   /// - Returns: where it lies: valid UTF-8 of 1 to so many bytes.
   @inline(__always)
   mutating func text(_ known: StaticString, byteCountMax: Int) -> Range<Int>? {
+    let start = position
     guard takes(known), let count = argument(of: .text), count >= 1, count <= byteCountMax,
       count <= left
-    else { return nil }
+    else { return nothing(from: start) }
     let place = position..<position + Int(count)
-    guard isUTF8(place) else { return nil }
+    guard isUTF8(place) else { return nothing(from: start) }
     position = place.upperBound
     return place
   }
@@ -89,10 +94,19 @@ struct OwnForm {
   /// - Returns: where it lies.
   @inline(__always)
   mutating func payload(_ known: StaticString) -> Range<Int>? {
-    guard takes(known), let count = argument(of: .bytes), count <= left else { return nil }
+    let start = position
+    guard takes(known), let count = argument(of: .bytes), count <= left else {
+      return nothing(from: start)
+    }
     let place = position..<position + Int(count)
     position = place.upperBound
     return place
+  }
+
+  /// Goes back to where something else was looked for.
+  private mutating func nothing<T>(from start: Int) -> T? {
+    position = start
+    return nil
   }
 
   private func isUTF8(_ place: Range<Int>) -> Bool {

@@ -120,6 +120,28 @@ struct PushOutlineTests {
     }
   }
 
+  @Test("is refused for the same reason, whatever known name stands where none belongs")
+  func nameTooMany() throws {
+    let names = [
+      "fclientx$", "eepochx$", "fcursor", "imutations", "hmutationx$", "eorder", "dkind", "cput",
+      "fdelete", "bid", "dbase", "dbasex$", "ifirstSent", "gpayload",
+    ]
+    let mutations = [WireBase.version(5), .mutation(UUID()), nil].map {
+      WireMutation(
+        mutation: UUID(), order: 7, kind: .put, id: "r", base: $0, firstSent: 5,
+        payload: Data("p".utf8))
+    }
+    let request = PushRequest(client: UUID(), epoch: UUID(), cursor: 9, mutations: mutations)
+    let original = Array(request.encoded(as: .cbor))
+    for position in 0...original.count {
+      for name in names {
+        var body = original
+        body.insert(contentsOf: Array(name.utf8), at: position)
+        #expect(Self.outline(Data(body), .cbor) == Self.whole(Data(body), .cbor))
+      }
+    }
+  }
+
   @Test("is what is made of mutations where they lie", arguments: [0, 1, 23, 24, 500])
   func encodedMutations(count: Int) throws {
     var request = Self.request(count: count)
