@@ -21,6 +21,13 @@ extension EventStream {
     return events
   }
 
+  /// Ends a stream whose events nobody is going to read.
+  func giveUp() async {
+    abandon()
+    // Only who follows it to its end stops listening; the end has come.
+    await follow()
+  }
+
   private func read(into continuation: HubEvents.Continuation) async {
     let (wakes, wake) = AsyncStream.makeStream(
       of: Void.self, bufferingPolicy: .bufferingNewest(1))

@@ -87,6 +87,9 @@ public enum HubFault: Hashable, Sendable {
     }
   }
 
+  /// The name, without a value.
+  var name: String { String(description.prefix { $0 != "=" }) }
+
   /// What the hub itself does, as the header's value; nil for what happens on the way.
   var header: String? {
     switch self {

@@ -130,15 +130,20 @@ public final class MemoryHub: HubEventTransport {
   ///   - fault: what happens.
   ///   - endpoint: the requests that meet it; nil: any.
   ///   - times: how many of them do, 1 by default; nil: all from now on, until ``stopFailing()``. A fault
-  ///     that counts by itself, such as ``HubFault/throttle(count:)``, needs nil.
+  ///     that counts by itself, such as ``HubFault/throttle(count:)``, needs nil; it counts from the
+  ///     beginning with each call.
   public func fail(_ fault: HubFault, at endpoint: Endpoint? = nil, times: Int? = 1) {
+    service.forgetFaults(named: fault.name)
     state.withLock {
       $0.planned.append(Planned(fault: fault, endpoint: endpoint, timesLeft: times))
     }
   }
 
   /// No request meets a fault any more.
-  public func stopFailing() { state.withLock { $0.planned = [] } }
+  public func stopFailing() {
+    state.withLock { $0.planned = [] }
+    service.forgetFaults()
+  }
 
   /// What a request meets, in the order in which it was planned.
   private func faults(of request: HubRequest) -> [HubFault] {
@@ -184,10 +189,13 @@ public final class MemoryHub: HubEventTransport {
   public var waitingCount: Int { signals.count }
 
   /// Answers a request by the rules of the protocol.
-  /// - Throws: ``TransportError``: what a fault asks for; `cancelled` when the task is; `answerTooLarge`.
+  ///
+  /// The request's own time limits count where a fault delays the answer beyond them.
+  /// - Throws: ``TransportError``: what a fault asks for, `timedOut` among it; `cancelled` when the task
+  ///   is; `answerTooLarge`.
   public func send(_ request: HubRequest) async throws(TransportError) -> HubResponse {
     let reply = try await reply(to: request)
-    reply.events?.abandon()
+    await reply.events?.giveUp()
     return try await deliver(reply, to: request)
   }
 
@@ -195,7 +203,13 @@ public final class MemoryHub: HubEventTransport {
   /// - Throws: as ``send(_:)``.
   public func events(_ request: HubRequest) async throws(TransportError) -> HubEventAnswer {
     let reply = try await reply(to: request)
-    let response = try await deliver(reply, to: request)
+    let response: HubResponse
+    do throws(TransportError) {
+      response = try await deliver(reply, to: request)
+    } catch {
+      await reply.events?.giveUp()
+      throw error
+    }
     guard let stream = reply.events else { return .refused(response) }
     return .opened(response, stream.events())
   }
@@ -207,9 +221,15 @@ public final class MemoryHub: HubEventTransport {
     }
     await before?(request)
     try requireRunning()
-    let faults = faults(of: request)
-    for fault in faults {
+    var faults = faults(of: request)
+    let patience = min(request.timeout, request.stallLimit)
+    var isLate = false
+    for (index, fault) in faults.enumerated() {
       switch fault {
+      case .delay(let milliseconds) where .milliseconds(milliseconds) > patience:
+        // What was asked for happens; its client is no longer there.
+        isLate = true
+        faults[index] = .delay(milliseconds: Int(patience / .milliseconds(1)))
       case .unreachable:
         throw TransportError(code: .unreachable, description: "a fault asked for: try later")
       case .lostRequest:
@@ -229,13 +249,18 @@ public final class MemoryHub: HubEventTransport {
       let body: HubService.Body =
         request.body?.count ?? 0 > configuration.limits.pushBytes
         ? .tooLarge : .whole(request.body ?? Data())
-      return await MemoryHubOutage.$isNow.withValue(faults.contains(.outage)) {
+      let reply = await MemoryHubOutage.$isNow.withValue(faults.contains(.outage)) {
         await answer(admitted, body)
       }
+      guard isLate else { return reply }
+      await reply.events?.giveUp()
+      try requireRunning()
+      throw TransportError(
+        code: .timedOut, description: "a fault asked for: send the same again")
     }
   }
 
-  /// The client is gone when its task is cancelled, or its time is up.
+  /// The client is gone when its task is cancelled.
   private func answer(
     _ admitted: AdmittedRequest, _ body: HubService.Body
   ) async -> Reply {
@@ -262,7 +287,9 @@ public final class MemoryHub: HubEventTransport {
     _ reply: Reply, to request: HubRequest
   ) async throws(TransportError) -> HubResponse {
     try requireRunning()
-    let response = HubResponse(status: reply.status, headers: reply.headers, body: reply.body)
+    let response = HubResponse(
+      status: reply.status, headers: reply.headers,
+      body: request.method == "HEAD" ? Data() : reply.body)
     guard reply.delivery == .whole else {
       throw TransportError(
         code: .connectionLost, description: "a fault asked for: send the same again")

@@ -338,6 +338,8 @@ final class MemoryHubStore: HubStore {
   func restore(_ backup: Content) {
     let accounts = content.withLock { content in
       let missing = content.notes.dropFirst(backup.notes.count)
+      // Who waits for an account that the copy does not know is told, too.
+      let known = content.accounts.keys
       content = backup
       for account in content.accounts.keys.sorted(by: { $0.text < $1.text }) {
         guard var row = content.accounts[account] else { continue }
@@ -350,7 +352,7 @@ final class MemoryHubStore: HubStore {
         content.accounts[note.account] = row
         content.notes.append(note)
       }
-      return Array(content.accounts.keys)
+      return Set(known).union(content.accounts.keys)
     }
     for account in accounts { signals.wake(account) }
   }

@@ -21,10 +21,16 @@ final class FaultBoard: Sendable {
     }
   }
 
+  /// The faults of a name count from the beginning again; nil: all.
+  func forget(_ name: String?) {
+    counts.withLock { $0 = $0.filter { key, _ in name != nil && key.name != name } }
+    pages.withLock { $0 = $0.filter { key, _ in name != nil && key.name != name } }
+  }
+
   /// The page to serve at every second call: the one before; else the page itself.
   func repeated(_ page: ChangesPage, _ plan: FaultPlan, _ account: AccountID) -> ChangesPage {
     let isSecond = count("repeat-page", plan, account).isMultiple(of: 2)
-    let key = Key(account: account, header: plan.text, name: "page")
+    let key = Key(account: account, header: plan.text, name: "repeat-page")
     return pages.withLock { pages in
       if isSecond, let before = pages[key] { return before }
       pages[key] = page
@@ -51,6 +57,9 @@ extension HubService {
     }
   }
 
+  /// The faults of a name count from the beginning again, whatever header asks for them; nil: all.
+  package func forgetFaults(named name: String? = nil) { faults?.forget(name) }
+
   /// The faults that act before the request does.
   func applyBefore(
     _ plan: FaultPlan, _ request: AdmittedRequest, _ account: AccountID
@@ -62,9 +71,9 @@ extension HubService {
         guard faults.count("throttle", plan, account) <= count else { continue }
         throw Refusal(.rateLimited, "a fault on demand", retryAfterSeconds: 1)
       case .unauthorizedAtPage(let page):
-        guard request.endpoint == .changes, faults.count("page", plan, account) == page else {
-          continue
-        }
+        guard request.endpoint == .changes,
+          faults.count("unauthorized-at-page", plan, account) == page
+        else { continue }
         throw Refusal(.tokenExpired, "a fault on demand")
       case .newEpoch(let forkedAt):
         guard faults.count("new-epoch", plan, account) == 1 else { continue }
