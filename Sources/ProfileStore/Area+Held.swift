@@ -36,25 +36,32 @@ extension Area {
   /// - Throws: `ownedByAnotherAccount` when a stamp is not the owner.
   package func heldMutations(dueAt now: Date) throws -> [OutboxEntry] {
     try read { transaction in
-      var blocked: Set<RecordID> = []
-      let trouble = try pushTrouble(transaction)
-      guard !trouble.held.isEmpty else { return [] }
+      let due = try unblockedHeld(transaction).filter { $0.held.isDue(at: now) }
+      guard !due.isEmpty else { return [] }
       let stamps = try stamps(transaction)
-      return try trouble.held.compactMap { one in
-        // Of one record only the first can be sent; one behind a parked mutation waits with it.
-        guard blocked.insert(one.record).inserted, one.held.isDue(at: now),
-          try !hasParked(one.record, through: one.order, transaction),
-          let entry = try entry(one.order, transaction)
-        else { return nil }
+      return try due.compactMap { one in
+        guard let entry = try entry(one.order, transaction) else { return nil }
         try stamps.require(entry)
         return entry
       }
     }
   }
 
-  /// When the next held mutation is to be tried; nil: none is held.
+  /// When the next held mutation is to be tried; nil: none is held, but behind a parked one.
   package func nextTryOfHeld() throws -> Date? {
-    try read { try pushTrouble($0).held.map(\.held.nextTry).min() }
+    try read { try unblockedHeld($0).map(\.held.nextTry).min() }
+  }
+
+  /// Those that go when their time comes: of one record the first, and none behind a parked mutation, with
+  /// which it waits. No pass would send another one, however long it is due.
+  private func unblockedHeld<T: Transaction & ~Copyable>(
+    _ transaction: borrowing T
+  ) throws -> [PushTrouble.HeldMutation] {
+    var seen: Set<RecordID> = []
+    return try pushTrouble(transaction).held.filter { one in
+      try seen.insert(one.record).inserted
+        && !hasParked(one.record, through: one.order, transaction)
+    }
   }
 
   /// A held mutation by its UUID, or nil.
@@ -120,7 +127,8 @@ extension Area {
 }
 
 extension Profile {
-  /// When the next held mutation is tried again by itself, by this device's clock; nil: none is held.
+  /// When the next held mutation is tried again by itself, by this device's clock; nil: none is held,
+  /// or only behind a parked one of its record, with which it waits.
   /// Which they are says ``OutboxEntry/held``. Needs no session.
   /// - Throws: `erased`, `storage`.
   public func nextTryOfHeld() throws -> Date? { try area.nextTryOfHeld() }

@@ -74,6 +74,16 @@ extension Outbox {
       #expect(try profile.area.heldMutations(dueAt: due).map(\.mutation) == [first])
     }
 
+    @Test("one behind a parked one has no time of its own: no pass would send it")
+    func behindParked() async throws {
+      let parked = try await put("b")
+      let behind = try await put("b")
+      #expect(try await profile.hold(behind, now: store.clock.now))
+      try await profile.park(parked)
+      #expect(try profile.nextTryOfHeld() == nil)
+      #expect(try profile.area.heldMutations(dueAt: .distantFuture).isEmpty)
+    }
+
     @Test("counts passes for one first mutation, and from 1 again for another")
     func failing() async throws {
       let (first, second) = (UUID(), UUID())
