@@ -21,12 +21,15 @@ final class HintStream: Sendable {
     var tasks: [Task<Void, Never>] = []
   }
 
+  /// The sign-in whose token it was asked for with.
+  let generation: UInt64
   /// Raised whenever something came.
   let changed = Signal()
   private let state = Mutex(State())
 
   /// Begins to listen.
   init(_ caller: HubCaller, of profile: Profile, _ clock: any Clock<Duration>) {
+    generation = caller.signedIn.generation
     let life = Stopwatch(clock)
     let reading = Task { finish(await read(caller, profile, life)) }
     let greeting = Task {

@@ -176,9 +176,11 @@ struct SyncWaiter: Sendable {
   /// Listens until the hub hints at something that the area has not.
   private func hint(_ order: SyncLoop.Stream) async throws -> End {
     let stream: HintStream
-    if let open = hints.stream {
+    // A sign-in that came during a pass is not noticed as one here: what was opened before is not its.
+    if let open = hints.stream, open.generation == generation(session.state) {
       stream = open
     } else {
+      hints.close()
       try await pace.clock.sleep(for: order.after)
       guard case .account(let signedIn) = session.state, signedIn.account == account.bytes else {
         return End(.failed(.lookAgain))

@@ -397,4 +397,32 @@ struct KeepSynchronizedEventsTests {
       #expect(try person.texts() == ["a": "lost"])
     }
   }
+
+  @Test("a stream of the sign-in before is not listened to, also where a pass has met the new one")
+  func newSignInInPass() async throws {
+    try await TestHub.run { hub in
+      let person = try await listener(hub)
+      polls(person)
+      try await person.profile.synchronize(account: person.account)
+      let ended = Log<Void>()
+      let filling = try scripted(person, ended: ended)
+      let running = await Running(person)
+      await running.waits(.forChanges)
+      await eventually("it listens") { filling.entries.count == 1 }
+      let token = try hub.token(for: "alice")
+      let pushes = Log<Bool>()
+      polls(person) { _, request throws(TransportError) in
+        guard request.call == .mutations, pushes.add(true) == 1 else { return nil }
+        person.device.session.signOut()
+        person.device.session.signIn(person.account, token: token)
+        return nil
+      }
+      try await person.write(["mine"], "1")
+      try await eventually("it is sent") { try person.profile.pendingSummary().isEmpty }
+      await running.waits(.forChanges, passes: 3)
+      await eventually("it listens anew") { filling.entries.count == 2 }
+      await eventually("the old one is let go of") { ended.entries.count == 1 }
+      await running.end()
+    }
+  }
 }
