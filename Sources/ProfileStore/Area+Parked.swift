@@ -122,6 +122,7 @@ extension Area {
       && parked.parked?.current == nil
       && entries.allSatisfy { $0.firstSent == nil || $0.parked != nil }
       && entries.last?.order == parked.order
+    try noteDecision(&transaction)
     for order in orders where order <= parked.order {
       // Read anew: the removal of the one before has rewritten its base.
       guard let entry = try entry(order, transaction) else { throw StoreError.damaged("outbox") }

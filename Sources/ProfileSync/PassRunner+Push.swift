@@ -6,9 +6,10 @@ extension PassRunner {
   /// Sends what waits in the outbox when the step begins, in order, as a ``PushMachine`` says.
   func push() async throws {
     guard let hub else { throw SyncError.stateLost }
-    var machine = PushMachine(
-      limits: hub.limits, through: try area.lastOrder(), waiting: waiting)
-    var work = PushWork(total: try UInt64(area.read { try area.pendingSummary($0) }.count))
+    let mark = try area.outboxMark()
+    var machine = PushMachine(limits: hub.limits, through: mark.lastOrder, waiting: waiting)
+    var work = PushWork(
+      total: try UInt64(area.read { try area.pendingSummary($0) }.count), decisions: mark.decisions)
     do {
       while machine.order != .finished {
         if case .giveUp(let action) = machine.order {
@@ -60,6 +61,8 @@ extension PassRunner {
   /// What a push has in hand.
   private struct PushWork: Sendable {
     let total: UInt64
+    /// How often a person had decided when the outbox was looked through from its beginning.
+    var decisions: UInt64
     /// What was read last.
     var read: [OutboxEntry] = []
     /// What was sent last, and the verdicts on it.
@@ -95,6 +98,7 @@ extension PassRunner {
       return .read(work.read.map(PushItem.init))
     case .send(let items):
       let batch = try await remember(items, &work, lookahead: machine.lookahead, hub)
+      if try hasBeenDecided(&work) { return .decided }
       work.sent = AnsweredBatch(items: items, answer: try await send(batch, hub))
       return work.verdicts
     case .settleAndSend(let items):
@@ -164,11 +168,21 @@ extension PassRunner {
     let batch = try outgoing(items, of: work.ahead.removeFirst(), hub)
     work.unsettled.append(last)
     work.sent = nil
+    guard try !hasBeenDecided(&work), batch.items.count == items.count else { return .decided }
     if work.settling?.hasEnded ?? true { try await settleNext(&work, lookahead) }
     work.sent = AnsweredBatch(items: batch.items, answer: try await send(batch, hub))
     // Nothing more is known on disk as about to be sent before that commit has ended.
     if work.ahead.isEmpty, work.settling != nil { try await settleNext(&work, lookahead) }
     return work.verdicts
+  }
+
+  /// Whether a person has decided about something that waits since the outbox was looked through from its
+  /// beginning. What was looked up may be gone then; and what is sent again from a place behind which the
+  /// push is already goes before the later ones of its record, which have waited with it.
+  private func hasBeenDecided(_ work: inout PushWork) throws -> Bool {
+    let decisions = try area.outboxMark().decisions
+    defer { work.decisions = decisions }
+    return decisions != work.decisions
   }
 
   /// Waits for the commit that runs, and begins the next one.
@@ -206,7 +220,7 @@ extension PassRunner {
     }
   }
 
-  /// Those of a batch that a machine wants sent.
+  /// Those of a batch that a machine wants sent; fewer where one is gone.
   private func outgoing(
     _ items: [PushItem], of batch: OutgoingBatch, _ hub: SessionAnswer
   ) throws -> OutgoingBatch {

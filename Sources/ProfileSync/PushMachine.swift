@@ -28,6 +28,9 @@ package struct PushMachine: Hashable, Sendable {
     case counted(Int)
     /// It is settled, or parked.
     case done
+    /// It was not sent, since a person has decided meanwhile about something that waits: what was looked
+    /// up may be gone, and may have to wait behind what goes from its old place now.
+    case decided
     /// It is held; `hasRoom` false: it is not, since too many are. Then those whose time has come are
     /// tried before it is given up: one that is taken makes room.
     case held(hasRoom: Bool)
@@ -158,6 +161,7 @@ package struct PushMachine: Hashable, Sendable {
       order =
         (isExpectingMore && isAllApplied ? goAhead(ahead) : nil) ?? go(.settling, .settle)
     case (.sending, .refused(let action)): order = refused(action)
+    case (.sending, .decided): order = readAgain()
     case (.counting, .counted(let passCount)):
       order =
         passCount < Self.failingPassCountMax
@@ -213,6 +217,15 @@ package struct PushMachine: Hashable, Sendable {
     go(
       .reading,
       .read(after: after, countMax: plan.countMax, byteCountMax: plan.byteCountMax))
+  }
+
+  /// All that waits, from its beginning; the held ones after it, as they are then.
+  private mutating func readAgain() -> Action {
+    held = nil
+    isTryingHeld = false
+    hasReleased = false
+    after = 0
+    return readOn()
   }
 
   /// The next held one, else what lies behind.

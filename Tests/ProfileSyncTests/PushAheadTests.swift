@@ -243,4 +243,85 @@ struct PushAheadTests {
       #expect(bases.dropFirst().allSatisfy { if case .mutation = $0 { true } else { false } })
     }
   }
+
+  // What a person decides while a push runs.
+
+  /// Once, when a push is on its way to the hub for the first time.
+  private func onFirstPush(
+    _ person: Person, _ happens: @escaping @Sendable () async throws -> Void
+  ) {
+    let pushes = Log<Bool>()
+    person.device.wire.before { _, request throws(TransportError) in
+      guard request.call == .mutations, pushes.add(true) == 1 else { return nil }
+      do { try await happens() } catch { Issue.record("it did not happen: \(error)") }
+      return nil
+    }
+  }
+
+  private func payloads(_ person: Person, of record: RecordID) throws -> [Data?] {
+    try pushes(person).flatMap(\.mutations).filter { $0.id == record }.map(\.payload)
+  }
+
+  @Test("one that is sent again from a place that the push has passed goes before its followers")
+  func retriedBehind() async throws {
+    try await Self.run { hub in
+      let person = try await person(hub, ["r"])
+      person.device.wire.ask(for: "verdicts=conflict", at: .mutations)
+      try await person.pass()
+      let parked = try #require(try person.profile.parked().first?.mutation)
+      // So many that its follower is not looked up before the first batch goes.
+      try await person.write(ids(1...30), "other")
+      try await person.write(["r"], "follower")
+      person.device.wire.clear()
+      onFirstPush(person) { try await person.profile.retry(parked, account: person.account) }
+      try await person.pass()
+      #expect(try payloads(person, of: "r") == [Data("mine".utf8), Data("follower".utf8)])
+      #expect(try person.profile.pendingSummary().isEmpty)
+      let there = try await Self.records(hub).first { $0.id == "r" }
+      #expect(there?.payload == Data("follower".utf8))
+    }
+  }
+
+  @Test("one that was looked up ahead, and that an edit has taken the place of, does not go")
+  func replacedAhead() async throws {
+    try await Self.run { hub in
+      let person = try await person(hub, ids(1...10) + ["r"] + ids(11...14) + ["r"])
+      let profile = person.profile
+      let last = try #require(try profile.outbox().last)
+      let epoch = try #require(try profile.cursor()?.epoch)
+      try await profile.area.settle(
+        [(last.order, last.mutation, .parked(Parked(reason: .adopted)))], epoch: epoch,
+        highWater: 0, policy: person.device.registry.policy)
+      onFirstPush(person) {
+        try await profile.enqueue(
+          .put("r", Data("instead".utf8), replacing: last.mutation), account: person.account)
+      }
+      try await person.pass()
+      #expect(try payloads(person, of: "r") == [])
+      #expect(try profile.outbox().map(\.record) == ["r"])
+      try await person.pass()
+      #expect(try payloads(person, of: "r") == [Data("instead".utf8)])
+      #expect(try profile.pendingSummary().isEmpty)
+    }
+  }
+
+  @Test("a held one that is discarded while another held one is tried does not go")
+  func discardedHeld() async throws {
+    try await Self.run { hub in
+      let person = try await person(hub, ids(1...2))
+      let profile = person.profile
+      let entries = try profile.outbox()
+      for entry in entries {
+        #expect(
+          try await profile.area.hold(
+            entry.mutation, at: entry.order, now: Date(timeIntervalSinceNow: -600), chance: 0))
+      }
+      onFirstPush(person) {
+        try await profile.discard(entries[1].mutation, account: person.account)
+      }
+      try await person.pass()
+      #expect(try pushes(person).flatMap(\.mutations).map(\.id) == ids(1...1))
+      #expect(try profile.pendingSummary().isEmpty)
+    }
+  }
 }

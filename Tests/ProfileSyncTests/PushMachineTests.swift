@@ -82,6 +82,7 @@ private let stands: [PushStand] = [
   PushStand(
     "a batch is out", [.read(four)],
     givenUp.merging([
+      .decided: read(0),
       .verdicts([.applied, .duplicate, .rejected, .conflict]): .settle,
       .verdicts([.applied, .deferred, .applied, .deferred]): .settle,
       .verdicts(fourApplied): .settle,
@@ -98,6 +99,7 @@ private let stands: [PushStand] = [
   PushStand(
     "a single one is out", [.read(one)],
     givenUp.merging([
+      .decided: read(0),
       .verdicts([.applied]): .settle, .verdicts([.deferred]): .settle,
       .verdicts([.applied], ahead: second): .settleAndSend(second),
       .verdicts([.deferred], ahead: second): .settle,
@@ -137,6 +139,7 @@ private let stands: [PushStand] = [
     "half a batch is out, after an empty push was taken",
     [.read(four), failed, .counted(3), .verdicts([]), .read(Array(items[0..<2]))],
     givenUp.merging([
+      .decided: read(0, 2),
       .verdicts([.applied, .applied]): .settle, .verdicts([.deferred, .applied]): .settle,
       // While one is being looked for, nothing goes ahead.
       .verdicts([.applied, .applied], ahead: nextFour): .settle,
@@ -204,6 +207,7 @@ private let stands: [PushStand] = [
     "the next batch is out, while the last one is settled",
     [.read(four), .verdicts(fourApplied, ahead: nextFour)],
     givenUp.merging([
+      .decided: read(0),
       .verdicts(fourApplied): .settle,
       .verdicts([.applied, .duplicate, .rejected, .conflict]): .settle,
       .verdicts([.applied, .deferred, .applied, .deferred]): .settle,
@@ -227,6 +231,7 @@ private let stands: [PushStand] = [
     "half of a batch that went ahead is out",
     [.read(four), .verdicts(fourApplied, ahead: nextFour), tooLarge, .read(Array(items[4..<6]))],
     givenUp.merging([
+      .decided: read(0, 2),
       .verdicts([.applied, .applied]): .settle, .verdicts([.deferred, .applied]): .settle,
       // Nothing goes ahead before batches are as large as they may be.
       .verdicts([.applied, .applied], ahead: nextFour): .settle,
@@ -242,6 +247,7 @@ private let stands: [PushStand] = [
   PushStand(
     "a held one is out", [.read([]), .read(Array(items[0..<2]))],
     givenUp.merging([
+      .decided: read(0),
       // Neither taken nor failed on: a pause of its own, and no pass at once again.
       .verdicts([.applied]): .settle, .verdicts([.deferred]): .hold(items[0]),
       .verdicts([.applied], ahead: second): .settle,
@@ -251,6 +257,13 @@ private let stands: [PushStand] = [
       proxyTooLarge: .giveUp(.halve(isFromHub: false)),
       badRequest: .giveUp(.bisect(namesMutation: false)),
     ]) { $1 }),
+  PushStand(
+    "a person has decided while held ones were tried",
+    [.read([]), .read(Array(items[0..<2])), .verdicts([.applied]), .done, .decided, .read([])],
+    [
+      .read([]): read(0), .read(one): .send(one), .read(four): .send(one),
+      .read([items[9]]): .send([items[9]]), .read(Array(items[8...9])): .send([items[8]]),
+    ]),
   PushStand(
     "a held one is held again", [.read([]), .read(Array(items[0..<2])), failed],
     [
@@ -287,7 +300,7 @@ private let allEvents: [Event] =
     .verdicts([.applied, .deferred, .applied, .deferred], ahead: nextFour),
     .verdicts([.applied], ahead: second), .verdicts([.deferred], ahead: second),
     .verdicts([.applied, .applied], ahead: nextFour),
-    .counted(1), .counted(2), .counted(3), .counted(4), .done, .held(hasRoom: true),
+    .counted(1), .counted(2), .counted(3), .counted(4), .done, .decided, .held(hasRoom: true),
     .held(hasRoom: false), failed, tooLarge, proxyTooLarge, bad, badRequest,
   ] + others.map { .refused($0) }
 

@@ -32,9 +32,12 @@ extension Outbox {
       let parked = try await put("a", base: .version(7))
       let later = try await put("a", base: .version(7))
       try await profile.park(parked)
+      let before = try profile.area.outboxMark()
       let new = try await profile.enqueue(
         .put("a", Data("new".utf8), base: .version(9), replacing: parked), account: ada
       ).mutation
+      // A push that runs has looked up what is gone now.
+      #expect(try profile.area.outboxMark().decisions == before.decisions + 1)
       let entries = try profile.waiting()
       #expect(entries.map(\.mutation) == [other, later, new])
       // The chain is whole: the later one goes on what the removed ones went on.
