@@ -114,3 +114,88 @@ struct MemoryHubTests {
     #expect(problem.code == HubCode.epochChanged.rawValue)
   }
 }
+
+@Suite("The events of the hub in memory", .timeLimit(.minutes(1)))
+struct MemoryHubEventsTests {
+  private let hub = MemoryHub()
+  private let client = UUID()
+
+  private func send(_ call: HubCall) async throws -> HubResponse {
+    try await hub.send(
+      call.request(token: hub.token(for: "ada"), account: try AccountID("ada"), format: .cbor))
+  }
+
+  private func put(_ id: RecordID, _ epoch: UUID) -> HubCall {
+    let mutation = WireMutation(
+      mutation: UUID(), order: 0, kind: .put, id: id, base: nil, firstSent: 0, payload: Data())
+    return .push(PushRequest(client: client, epoch: epoch, cursor: 0, mutations: [mutation]))
+  }
+
+  private func untilWaiting(_ count: Int) async throws {
+    while hub.waitingCount != count { try await Task.sleep(for: .milliseconds(2)) }
+  }
+
+  /// The epoch of an account whose client is registered, and its events.
+  private func opened() async throws -> (UUID, HubEvents) {
+    _ = try await send(.session(nonce: UUID()))
+    _ = try await send(.registerClient(client: client, name: "test"))
+    let request = HubCall.events.request(
+      token: hub.token(for: "ada"), account: try AccountID("ada"), format: .cbor)
+    guard case .opened(let head, let events) = try await hub.events(request) else {
+      throw TransportError(code: .other, description: "no stream")
+    }
+    #expect(head.status == 200 && head.body.isEmpty)
+    return (try #require(hub.epoch(of: "ada")), events)
+  }
+
+  @Test("tell of each change, and end with the reason")
+  func changes() async throws {
+    let (epoch, stream) = try await opened()
+    #expect(hub.waitingCount == 1)
+    var events = stream.makeAsyncIterator()
+    let greeting = HubGreeting(
+      hub: hub.id, epoch: epoch, account: try AccountID("ada"), highWater: 0)
+    #expect(try await events.next() == .hello(greeting))
+    for highWater in UInt64(1)...3 {
+      _ = try await send(put("r", epoch))
+      #expect(try await events.next() == .change(highWater: highWater))
+    }
+    hub.beginEpoch(of: "ada")
+    #expect(try await events.next() == .bye(code: HubFarewell.epochChanged.rawValue))
+    #expect(try await events.next() == nil)
+    try await untilWaiting(0)
+  }
+
+  @Test("are given up by a reader that is cancelled")
+  func cancelled() async throws {
+    let (_, events) = try await opened()
+    let task = Task { for try await _ in events {} }
+    #expect(hub.waitingCount == 1)
+    task.cancel()
+    _ = await task.result
+    try await untilWaiting(0)
+  }
+
+  @Test("let a pull that waits go on at once, and end it when its task is cancelled")
+  func waits() async throws {
+    let (epoch, events) = try await opened()
+    defer { withExtendedLifetime(events) {} }
+    let query = HubCall.changes(ChangesQuery(after: 0, epoch: epoch, waitSeconds: 30))
+    async let waiting = send(query)
+    try await untilWaiting(2)
+    _ = try await send(put("r", epoch))
+    let page = try ChangesPage(decoding: try await waiting.body, as: .cbor)
+    #expect(page.records.map(\.id) == ["r"])
+    let later = HubCall.changes(ChangesQuery(after: 1, epoch: epoch, waitSeconds: 30))
+    let task = Task { try await send(later) }
+    try await untilWaiting(2)
+    task.cancel()
+    do {
+      _ = try await task.value
+      Issue.record("an answer came")
+    } catch {
+      #expect((error as? TransportError)?.code == .cancelled)
+    }
+    try await untilWaiting(1)
+  }
+}
