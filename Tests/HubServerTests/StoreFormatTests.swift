@@ -100,6 +100,40 @@ struct StoreFormatTests {
     #expect(try rows(of: "notes", in: environment).isEmpty)
   }
 
+  @Test("is damaged where a change is cut short, which ends no hub", arguments: [0, 1, 34])
+  func cutShort(byteCount: Int) async throws {
+    let directory = try TemporaryDirectory()
+    let configuration = HubConfiguration.test(directory)
+    try await withHub(configuration) { hub in
+      let alice = try TestClient(hub)
+      let epoch = try await alice.session().epoch
+      try await alice.register()
+      #expect(try await alice.push([.put("a"), .put("b")], epoch: epoch).status == 200)
+    }
+    let path = configuration.dataDirectory.appending(path: "store").path
+    do {
+      let environment = try Environment.open(at: path, configuration: .init())
+      let changes = try environment.table("changes", key: BytesCodec.self, value: BytesCodec.self)
+      try await environment.write { transaction in
+        try transaction.put(
+          [UInt8](repeating: 0, count: byteCount), for: number(1) + number(1), in: changes)
+      }
+      try environment.close()
+    }
+    try await withHub(configuration) { hub in
+      let alice = try TestClient(hub)
+      let epoch = try await alice.session().epoch
+      for format in WireFormat.allCases {
+        let page = try await alice.pull(epoch: epoch, "&limit=9", ["Accept": format.rawValue])
+        #expect(page.code == HubCode.internal.rawValue)
+      }
+      await #expect(throws: HubServerError.self) {
+        try await hub.purgeTombstones(of: alice.account)
+      }
+      #expect(try await alice.session().highWater == 2)
+    }
+  }
+
   @Test("remembers contents by the first half of their SHA-256")
   func digests() {
     #expect(

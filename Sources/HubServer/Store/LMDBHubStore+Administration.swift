@@ -96,7 +96,7 @@ extension LMDBHubStore {
       tables.changes,
       .changes(of: row.number, after: 0, through: row.state.minimumCursor - 1)
     ) { key, value in
-      if StoredChangeCodec.isTombstone(value) {
+      if try StoredChangeCodec.isTombstone(value) {
         purged.append((try VersionKeyCodec.decode(key), try StoredChangeCodec.decode(value).id))
       }
       return .next

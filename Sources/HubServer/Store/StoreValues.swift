@@ -149,7 +149,7 @@ enum StoredChangeCodec: ValueCodec {
     let payload = try payloadOffset(in: bytes)
     return StoredChange(
       id: RecordID(uncheckedBytes: bytes.extracting(headByteCount..<payload).copiedBytes()),
-      payload: isTombstone(bytes) ? nil : bytes.extracting(payload...).copiedData(),
+      payload: try isTombstone(bytes) ? nil : bytes.extracting(payload...).copiedData(),
       client: bytes.loadUUID(at: 1), mutation: bytes.loadUUID(at: 17))
   }
 
@@ -160,19 +160,26 @@ enum StoredChangeCodec: ValueCodec {
     let payload = try payloadOffset(in: bytes)
     records.append(
       id: bytes.extracting(headByteCount..<payload), version: version,
-      payload: isTombstone(bytes) ? nil : bytes.extracting(payload...),
+      payload: try isTombstone(bytes) ? nil : bytes.extracting(payload...),
       client: bytes.loadUUID(at: 1), mutation: bytes.loadUUID(at: 17))
   }
 
   /// Payload and ID bytes of a stored change, without copying it.
   static func contentByteCount(_ bytes: RawSpan) -> Int { bytes.byteCount - headByteCount }
 
-  static func isTombstone(_ bytes: RawSpan) -> Bool { bytes.loadBigEndian(UInt8.self) == 1 }
+  static func isTombstone(_ bytes: RawSpan) throws(LMDBError) -> Bool {
+    try requireHead(of: bytes)
+    return bytes.loadBigEndian(UInt8.self) == 1
+  }
 
-  private static func payloadOffset(in bytes: RawSpan) throws(LMDBError) -> Int {
+  private static func requireHead(of bytes: RawSpan) throws(LMDBError) {
     guard bytes.byteCount >= headByteCount else {
       throw badForm("a change of \(bytes.byteCount) bytes")
     }
+  }
+
+  private static func payloadOffset(in bytes: RawSpan) throws(LMDBError) -> Int {
+    try requireHead(of: bytes)
     let offset = headByteCount + Int(bytes.loadBigEndian(UInt16.self, at: 33))
     guard offset <= bytes.byteCount else { throw badForm("a change cut short") }
     return offset
