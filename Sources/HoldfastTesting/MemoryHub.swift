@@ -106,7 +106,7 @@ public final class MemoryHub: HubEventTransport {
   /// A token that this hub takes for an account's.
   ///
   /// - Parameters:
-  ///   - account: the account's ID, 1 to 255 bytes of UTF-8; another one traps.
+  ///   - account: the account's ID, 1 to 256 bytes of UTF-8; another one traps.
   ///   - lifetime: how long it is valid from now, an hour by default.
   public func token(for account: String, lifetime: Duration = .seconds(3_600)) -> String {
     let end = configuration.now().timeIntervalSince1970 + lifetime / .seconds(1)
@@ -118,7 +118,7 @@ public final class MemoryHub: HubEventTransport {
 
   private static func accountID(_ text: String) -> AccountID {
     do { return try AccountID(text) } catch {
-      preconditionFailure("HoldfastTesting: an account ID has 1 to 255 bytes")
+      preconditionFailure("HoldfastTesting: an account ID has 1 to 256 bytes")
     }
   }
 
