@@ -74,7 +74,8 @@ extension Area {
     let account: Data?
     /// As ``OutboxForm`` has it.
     fileprivate let stamp: [UInt8]
-    fileprivate let limits: StoreLimits
+    /// Another registry that has opened the same store may have others.
+    let limits: StoreLimits
     fileprivate let now: @Sendable () -> Date
     fileprivate let payloadByteCountMax: Int
     fileprivate var totals: OutboxTotals

@@ -155,7 +155,9 @@ public final class Profile: Sendable {
   private func beginInsertion(
     _ account: Data?, _ transaction: borrowing WriteTransaction
   ) throws -> Area.Insertion {
-    if let begun = Area.Insertion.remembered(transaction), begun.account == account {
+    if let begun = Area.Insertion.remembered(transaction), begun.account == account,
+      begun.limits == registry.policy.limits
+    {
       return begun
     }
     try requireOwn(account, transaction)

@@ -261,6 +261,43 @@ extension Outbox {
       #expect(try area.violations() == [])
     }
 
+    @Test("each registry's limits count for its own enqueues, also where they share a commit")
+    func sharedCommitOfTwoRegistries() async throws {
+      let area = profile.area
+      var limits = StoreLimits()
+      limits.outboxCountMax = 1
+      let strict = try await store.registry(limits: limits).profile(for: ada)
+      let gate = DispatchSemaphore(value: 0)
+      let (ended, end) = AsyncStream<Void>.makeStream()
+      let table = try profile.table("t", key: TextCodec.self, value: BytesCodec.self)
+      Thread.detachNewThread {
+        defer { end.finish() }
+        #expect(throws: Never.self) {
+          try area.writeBlocking { transaction in
+            try transaction.put([1], for: "held", in: table)
+            gate.wait()
+          }
+        }
+      }
+      var tasks: [Task<StoreError.Code?, Never>] = []
+      for (profile, record) in [(profile, RecordID("a")), (strict, "b"), (profile, "c")] {
+        let before = area.environment.waitingWriteCount
+        tasks.append(
+          Task { [ada] in
+            await code {
+              _ = try await profile.enqueue(.put(record, Data("p".utf8)), account: ada)
+            }
+          })
+        while area.environment.waitingWriteCount == before { await Task.yield() }
+      }
+      gate.signal()
+      for await _ in ended {}
+      var codes: [StoreError.Code?] = []
+      for task in tasks { codes.append(await task.value) }
+      #expect(codes == [nil, .outboxFull, nil])
+      #expect(try profile.waiting().map(\.record) == ["a", "c"])
+    }
+
     @Test("once begun it ignores cancellation: it returns stored, or throws not stored")
     func ignoresCancellation() async throws {
       for number in 0..<40 {
