@@ -190,9 +190,10 @@ extension Profile {
         if Self.endsLoop(error) { throw error }
         return try again(error, pace)
       }
-    } catch let error as CancellationError {
+    } catch let error as CancellationError where Task.isCancelled {
       throw error
     } catch {
+      // Something else was cancelled, if that is what a closure of the app has thrown.
       return try again(error, pace)
     }
   }

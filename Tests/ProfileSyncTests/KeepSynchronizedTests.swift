@@ -555,6 +555,26 @@ struct KeepSynchronizedTests {
     }
   }
 
+  @Test("work of the app's own that was cancelled is tried again like anything else that it throws")
+  func cancelledInClosure() async throws {
+    try await TestHub.run { hub in
+      let other = try await Device(hub).signIn()
+      try await other.send(["a"], "first")
+      let person = try await Device(hub, keeping: .app).signIn()
+      let tries = Log<Int>()
+      let running = await Running(person, stopping: .reporting) { batch in
+        if tries.add(batch.count) == 1 { throw CancellationError() }
+        try person.app.save(batch)
+      }
+      await running.waits(.toTryAgain(after: .seconds(0.5)))
+      await running.sleeps(.seconds(0.5))
+      running.clock.advance(by: .seconds(0.5))
+      await eventually("the batch is saved") { person.app.texts["a"] == "first" }
+      await running.waits(.forChanges, passes: 2)
+      await running.end()
+    }
+  }
+
   @Test("a held mutation is tried when its time has come")
   func held() async throws {
     try await TestHub.run { hub in
