@@ -26,8 +26,8 @@ extension Environment {
     try requireOwnProcess("write")
     let job = SuspendedWrite(purpose, body)
     return try await withTaskCancellationHandler {
-      unsafe try await withUnsafeThrowingContinuation { continuation in
-        if unsafe job.wait(continuation) { submit(job) }
+      try await withCheckedThrowingContinuation { continuation in
+        if job.wait(continuation) { submit(job) }
       }
     } onCancel: {
       job.cancel()
@@ -41,8 +41,8 @@ extension Environment {
   ) async throws -> R {
     try requireOwnProcess("write")
     let job = SuspendedWrite(purpose, body)
-    return unsafe try await withUnsafeThrowingContinuation { continuation in
-      if unsafe job.wait(continuation) { submit(job) }
+    return try await withCheckedThrowingContinuation { continuation in
+      if job.wait(continuation) { submit(job) }
     }
   }
 

@@ -42,8 +42,9 @@ private enum SuspensionState: UInt8, AtomicRepresentable {
 @safe final class SuspendedWrite<R: Sendable>: WriteJob, @unchecked Sendable {
   private let body: @Sendable (inout WriteTransaction) throws -> R
   private let state = Atomic<SuspensionState>(.new)
-  // SAFETY: it is resumed once, see above. A checked one would allocate for each write.
-  private var continuation: UnsafeContinuation<R, any Error>?
+  // A checked one, though it allocates: the thread sanitizer takes the resumption of an unsafe one for a
+  // race with the task, since it does not see into the runtime.
+  private var continuation: CheckedContinuation<R, any Error>?
   private var value: R?
 
   init(
@@ -54,10 +55,10 @@ private enum SuspensionState: UInt8, AtomicRepresentable {
   }
 
   /// - Returns: false when the task was cancelled before; it has been told then.
-  func wait(_ continuation: UnsafeContinuation<R, any Error>) -> Bool {
-    unsafe self.continuation = continuation
+  func wait(_ continuation: CheckedContinuation<R, any Error>) -> Bool {
+    self.continuation = continuation
     if move(from: SuspensionState.new, to: SuspensionState.waiting) { return true }
-    unsafe continuation.resume(throwing: CancellationError())
+    continuation.resume(throwing: CancellationError())
     return false
   }
 
@@ -65,7 +66,7 @@ private enum SuspensionState: UInt8, AtomicRepresentable {
   func cancel() {
     if move(from: SuspensionState.new, to: SuspensionState.cancelled) { return }
     guard move(from: SuspensionState.waiting, to: SuspensionState.cancelled) else { return }
-    unsafe continuation?.resume(throwing: CancellationError())
+    continuation?.resume(throwing: CancellationError())
   }
 
   override func begin() -> Bool {
@@ -77,9 +78,9 @@ private enum SuspensionState: UInt8, AtomicRepresentable {
 
   override func finish(_ error: (any Error)?) {
     if let error {
-      unsafe continuation?.resume(throwing: error)
+      continuation?.resume(throwing: error)
     } else if let value {
-      unsafe continuation?.resume(returning: value)
+      continuation?.resume(returning: value)
     } else {
       preconditionFailure("LMDB: a write was committed without its result")
     }
