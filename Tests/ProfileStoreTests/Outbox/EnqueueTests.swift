@@ -186,14 +186,8 @@ extension Outbox {
       try await handle.enqueue(.put("first", Data()), account: ada)
       let asked = session.callCount
       let before = environment.commitCount
-      let gate = DispatchSemaphore(value: 0)
-      // One write is under way while the others arrive: on a thread of its own, since those that tasks
-      // share must not be blocked.
-      let (ended, end) = AsyncStream<Void>.makeStream()
-      Thread.detachNewThread { [area = profile.area] in
-        defer { end.finish() }
-        #expect(throws: Never.self) { try area.writeBlocking { _ in gate.wait() } }
-      }
+      // One write is under way while the others arrive.
+      let held = await HeldTurn(profile.area)
       let outcomes = try await withThrowingTaskGroup(of: StoreError.Code?.self) { group in
         for number in 0..<count {
           group.addTask {
@@ -203,12 +197,12 @@ extension Outbox {
         }
         group.addTask {
           while session.callCount < asked + count - 1 { await Task.yield() }
-          gate.signal()
+          held.release()
           return nil
         }
         return try await group.reduce(into: [StoreError.Code?]()) { $0.append($1) }
       }
-      for await _ in ended {}
+      await held.untilEnded()
       #expect(outcomes.compactMap { $0 } == [.badRecordID])
       #expect(try profile.waiting().count == count)
       #expect(environment.commitCount - before <= UInt64(count / 4))
@@ -225,17 +219,7 @@ extension Outbox {
       try await profile.park(parked)
       let table = try profile.table("t", key: TextCodec.self, value: BytesCodec.self)
       let commits = area.environment.commitCount
-      let gate = DispatchSemaphore(value: 0)
-      let (ended, end) = AsyncStream<Void>.makeStream()
-      Thread.detachNewThread { [profile] in
-        defer { end.finish() }
-        #expect(throws: Never.self) {
-          try profile.area.writeBlocking { transaction in
-            try transaction.put([1], for: "held", in: table)
-            gate.wait()
-          }
-        }
-      }
+      let held = await HeldTurn(area) { try $0.put([1], for: "held", in: table) }
       var tasks: [Task<StoreError.Code?, Never>] = []
       func line(_ body: @escaping @Sendable () async throws -> Void) async {
         let before = area.environment.waitingWriteCount
@@ -250,8 +234,8 @@ extension Outbox {
           .put("parked", Data("1234".utf8), replacing: parked), account: ada)
       }
       await line { [profile, ada] in try await profile.enqueue(put("a", "123"), account: ada) }
-      gate.signal()
-      for await _ in ended {}
+      held.release()
+      await held.untilEnded()
       for task in tasks { #expect(await task.value == nil) }
       #expect(area.environment.commitCount - commits == 2)
       #expect(try profile.waiting().map(\.record) == ["a", "b", "parked", "a"])
@@ -267,18 +251,8 @@ extension Outbox {
       var limits = StoreLimits()
       limits.outboxCountMax = 1
       let strict = try await store.registry(limits: limits).profile(for: ada)
-      let gate = DispatchSemaphore(value: 0)
-      let (ended, end) = AsyncStream<Void>.makeStream()
       let table = try profile.table("t", key: TextCodec.self, value: BytesCodec.self)
-      Thread.detachNewThread {
-        defer { end.finish() }
-        #expect(throws: Never.self) {
-          try area.writeBlocking { transaction in
-            try transaction.put([1], for: "held", in: table)
-            gate.wait()
-          }
-        }
-      }
+      let held = await HeldTurn(area) { try $0.put([1], for: "held", in: table) }
       var tasks: [Task<StoreError.Code?, Never>] = []
       for (profile, record) in [(profile, RecordID("a")), (strict, "b"), (profile, "c")] {
         let before = area.environment.waitingWriteCount
@@ -290,8 +264,8 @@ extension Outbox {
           })
         while area.environment.waitingWriteCount == before { await Task.yield() }
       }
-      gate.signal()
-      for await _ in ended {}
+      held.release()
+      await held.untilEnded()
       var codes: [StoreError.Code?] = []
       for task in tasks { codes.append(await task.value) }
       #expect(codes == [nil, .outboxFull, nil])
