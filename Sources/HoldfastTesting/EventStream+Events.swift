@@ -38,9 +38,16 @@ extension EventStream {
     while true {
       switch feed.take(buffer, park: { { wake.yield() } }) {
       case .bytes(let count):
-        for event in parser.take(buffer[..<count]) {
-          guard let event = try? HubEvent(name: event.name, data: event.data) else { continue }
-          continuation.yield(event)
+        do throws(WireError) {
+          for event in parser.take(buffer[..<count]) {
+            // One of a later version is passed over, as a transport over HTTP does.
+            guard let event = try HubEvent(name: event.name, data: event.data) else { continue }
+            continuation.yield(event)
+          }
+        } catch {
+          return continuation.finish(
+            throwing: TransportError(
+              code: .other, description: "an event cannot be read: \(error.description)"))
         }
       case .nothing: await waking.next()
       case .end: return continuation.finish()

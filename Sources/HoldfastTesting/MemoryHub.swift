@@ -107,10 +107,11 @@ public final class MemoryHub: HubEventTransport {
   ///
   /// - Parameters:
   ///   - account: the account's ID, 1 to 256 bytes of UTF-8; another one traps.
-  ///   - lifetime: how long it is valid from now, an hour by default.
+  ///   - lifetime: how long it is valid from now, an hour by default; it ends at a whole second, not
+  ///     before.
   public func token(for account: String, lifetime: Duration = .seconds(3_600)) -> String {
     let end = configuration.now().timeIntervalSince1970 + lifetime / .seconds(1)
-    return tokens.issue(for: Self.accountID(account), until: Int64(end))
+    return tokens.issue(for: Self.accountID(account), until: Int64(end.rounded(.up)))
   }
 
   /// Takes all tokens of an account back that were given so far: they are `token_invalid` from now on.

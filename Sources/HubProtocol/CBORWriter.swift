@@ -56,6 +56,23 @@ struct CBORWriter: WireWriter {
     bytes.append(contentsOf: value)
   }
 
+  /// A message whose last member is a list that is encoded already.
+  /// - Parameter head: the members before it, and its name.
+  static func message(
+    byteCountHint: Int, list: [UInt8], count: Int, head: (inout CBORWriter) -> Void
+  ) -> Data {
+    var writer = CBORWriter(byteCountHint: byteCountHint)
+    writer.beginObject()
+    head(&writer)
+    writer.beginList(count: count)
+    writer.endList()
+    writer.endObject()
+    var data = Data(capacity: writer.bytes.count + list.count)
+    data.append(contentsOf: writer.bytes)
+    data.append(contentsOf: list)
+    return data
+  }
+
   /// A text by itself: names, which are the same in every object.
   static func text(_ text: String) -> [UInt8] {
     var writer = CBORWriter(byteCountHint: 16)

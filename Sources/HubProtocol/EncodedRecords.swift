@@ -56,15 +56,8 @@ extension ChangesPage {
   /// - Precondition: it has none of its own.
   package func encoded(with encoded: EncodedRecords) -> Data {
     precondition(records.isEmpty, "a page has its records in one form")
-    var head = CBORWriter(byteCountHint: 1024)
-    head.beginObject()
-    writeHead(to: &head)
-    head.beginList(count: encoded.count)
-    head.endList()
-    head.endObject()
-    var data = Data(capacity: head.bytes.count + encoded.bytes.count)
-    data.append(contentsOf: head.bytes)
-    data.append(contentsOf: encoded.bytes)
-    return data
+    return CBORWriter.message(byteCountHint: 1024, list: encoded.bytes, count: encoded.count) {
+      writeHead(to: &$0)
+    }
   }
 }

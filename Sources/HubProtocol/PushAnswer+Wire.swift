@@ -105,16 +105,9 @@ extension PushAnswer {
   /// - Precondition: it has none of its own.
   package func encoded(with encoded: EncodedResults) -> Data {
     precondition(results.isEmpty, "an answer has its results in one form")
-    var head = CBORWriter(byteCountHint: 512)
-    head.beginObject()
-    writeHead(to: &head)
-    head.beginList(count: encoded.count)
-    head.endList()
-    head.endObject()
-    var data = Data(capacity: head.bytes.count + encoded.bytes.count)
-    data.append(contentsOf: head.bytes)
-    data.append(contentsOf: encoded.bytes)
-    return data
+    return CBORWriter.message(byteCountHint: 512, list: encoded.bytes, count: encoded.count) {
+      writeHead(to: &$0)
+    }
   }
 }
 

@@ -68,16 +68,9 @@ extension PushRequest {
   /// - Precondition: it has none of its own.
   package func encoded(with encoded: EncodedMutations) -> Data {
     precondition(mutations.isEmpty, "a request has its mutations in one form")
-    var head = CBORWriter(byteCountHint: 256)
-    head.beginObject()
-    writeHead(to: &head)
-    head.beginList(count: encoded.count)
-    head.endList()
-    head.endObject()
-    var data = Data(capacity: head.bytes.count + encoded.bytes.count)
-    data.append(contentsOf: head.bytes)
-    data.append(contentsOf: encoded.bytes)
-    return data
+    return CBORWriter.message(byteCountHint: 256, list: encoded.bytes, count: encoded.count) {
+      writeHead(to: &$0)
+    }
   }
 }
 

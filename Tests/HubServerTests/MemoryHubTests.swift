@@ -2,6 +2,7 @@ import Foundation
 import HoldfastTesting
 import HubProtocol
 import ProfileSync
+import Synchronization
 import Testing
 
 // What the hub in memory has beside the protocol, whose tests it meets as well.
@@ -96,6 +97,20 @@ struct MemoryHubTests {
       }
       #expect(statuses == [200, 401, 200])
     }
+  }
+
+  @Test("takes a token for as long as it was given, however short that is")
+  func shortToken() async throws {
+    let time = Mutex(1_000.0)
+    var configuration = MemoryHub.Configuration()
+    configuration.now = { Date(timeIntervalSince1970: time.withLock { $0 }) }
+    let hub = MemoryHub(configuration)
+    let token = hub.token(for: "ada", lifetime: .milliseconds(500))
+    let call = HubCall.session(nonce: UUID())
+    let request = try call.request(token: token, account: AccountID("ada"), format: .cbor)
+    #expect(try await hub.send(request).status == 200)
+    time.withLock { $0 = 1_001 }
+    #expect(try await hub.send(request).status == 401)
   }
 
   @Test("tells those who wait that a backup was put in the place of all they know")
