@@ -119,8 +119,11 @@ let package = Package(
       name: "ProfileSyncTests",
       dependencies: [
         "SyncTestSupport", "ProfileSync", "ProfileStore", "LMDB", "HubProtocol", "HubClient",
-        "HubServer",
+        "HubServer", "HoldfastTesting",
       ]),
+    .testTarget(
+      name: "HoldfastTestingTests",
+      dependencies: ["HoldfastTesting", "ProfileSync", "ProfileStore", "HubProtocol"]),
     // One test for each fault that people met elsewhere, and the process that they start and kill.
     .executableTarget(
       name: "case-child",
@@ -130,7 +133,7 @@ let package = Package(
       name: "CaseTests",
       dependencies: [
         "SyncTestSupport", "ProfileSync", "ProfileStore", "HubProtocol", "HubClient", "HubServer",
-        "LMDB", "case-child", "hubd",
+        "HoldfastTesting", "LMDB", "case-child", "hubd",
       ]),
     .testTarget(name: "ToolSupportTests", dependencies: ["ToolSupport"]),
     // `bench` is started as a process. It is no dependency: its malloc would be that of the tests.
@@ -174,7 +177,7 @@ for target in package.targets where target.type != .system {
     settings += [.enableExperimentalFeature("Lifetimes")]
   }
   // A pass runs where its caller runs, so that an apply closure needs no `Sendable`.
-  if target.name == "ProfileSync" {
+  if ["ProfileSync", "HoldfastTesting"].contains(target.name) {
     settings += [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]
   }
   target.swiftSettings = settings

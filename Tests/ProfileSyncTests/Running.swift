@@ -1,3 +1,4 @@
+import HoldfastTesting
 import ProfileStore
 import ProfileSync
 import SyncTestSupport

@@ -1,4 +1,5 @@
 import Foundation
+import HoldfastTesting
 import HubProtocol
 import ProfileStore
 import ProfileSync
