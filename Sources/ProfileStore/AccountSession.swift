@@ -50,19 +50,25 @@ extension AccountSession {
   public func refreshToken() async throws {}
 }
 
+/// A session that tells of its changes: whoever waits for one need not look from time to time.
+package protocol SignallingSession: AccountSession {
+  /// Raised after each change of ``AccountSession/state``.
+  var changes: Signal { get }
+}
+
 /// A session that an app drives: `restore`, `signIn`, `replaceToken`, `signOut`.
 ///
 /// Begins as *unknown* until one of them was called.
-public final class AppSession: AccountSession {
+public final class AppSession: AccountSession, SignallingSession {
   private struct Values {
     var state = SessionState.unknown
     var generation: UInt64 = 0
   }
 
-  /// Counts over all sessions of the process, so that two of them never give one number.
   private static let lastGeneration = Atomic<UInt64>(0)
 
-  private static func nextGeneration() -> UInt64 {
+  /// Counts over all sessions of the process, so that two of them never give one number.
+  package static func nextGeneration() -> UInt64 {
     lastGeneration.wrappingAdd(1, ordering: .relaxed).newValue
   }
 

@@ -116,7 +116,7 @@ struct SyncWaiter: Sendable {
     since seen: SessionState, onlySignIns: Bool
   ) async throws -> End {
     while true {
-      let signal = (session as? AppSession)?.changes
+      let signal = (session as? any SignallingSession)?.changes
       let count = signal?.count ?? 0
       let now = session.state
       let isOther =
