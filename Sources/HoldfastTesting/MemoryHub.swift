@@ -67,7 +67,7 @@ public final class MemoryHub: HubEventTransport {
   private let store: MemoryHubStore
   private let signals: AccountSignals
   private let tokens: MemoryTokens
-  private let service: HubService
+  let service: HubService
   private let state = Mutex(State())
 
   private struct Planned {
