@@ -14,15 +14,34 @@ public struct ChangeBatch: ~Copyable {
   private let owner: Data
   private let contents: BatchContents
   private let area: Area
+  private let watcher: Watcher?
+
+  /// What an app asks of a batch.
+  package enum Question: Sendable, Hashable {
+    case changes
+    case isPending
+  }
+
+  /// Is told a question before it is answered, and may fail it.
+  package typealias Watcher = @Sendable (Question) throws(StoreError) -> Void
 
   package init(
-    position: BatchPosition, isReplay: Bool, owner: Data, contents: BatchContents, area: Area
+    position: BatchPosition, isReplay: Bool, owner: Data, contents: BatchContents, area: Area,
+    watcher: Watcher? = nil
   ) {
     self.position = position
     self.isReplay = isReplay
     self.owner = owner
     self.contents = contents
     self.area = area
+    self.watcher = watcher
+  }
+
+  /// The same batch with somebody who is told what an app asks of it: for the audit of an app's closure.
+  package borrowing func watched(by watcher: @escaping Watcher) -> ChangeBatch {
+    ChangeBatch(
+      position: position, isReplay: isReplay, owner: owner, contents: contents, area: area,
+      watcher: watcher)
   }
 
   /// How many changes there are; none when a replay only tells an app that it is complete again.
@@ -39,6 +58,7 @@ public struct ChangeBatch: ~Copyable {
   /// - Cost: nothing is copied or allocated. See contract section 5.4.
   @_lifetime(borrow self)
   public borrowing func changes(localOwner: Data) throws(StoreError) -> LentChanges {
+    try watcher?(.changes)
     guard localOwner == owner else {
       throw StoreError(
         .ownedByAnotherAccount,
@@ -53,6 +73,7 @@ public struct ChangeBatch: ~Copyable {
   /// - Throws: `badRecordID`, `erased`, `storage`.
   public borrowing func isPending(_ record: RecordID) throws -> Bool {
     try Area.validate(record)
+    try watcher?(.isPending)
     let edit = try area.read { try area.localEdit(of: record, $0) }
     return edit.isPending || edit.isParked
   }
