@@ -81,7 +81,9 @@ let package = Package(
       name: "SQLiteNotes", dependencies: ["Holdfast", "CSQLite"],
       path: "Tests/Examples/SQLiteNotes"),
     .executableTarget(name: "note", dependencies: ["Holdfast"], path: "Tests/Examples/CommandLine"),
-    .target(name: "Snippets", dependencies: ["Holdfast"], path: "Tests/Examples/Snippets"),
+    .target(
+      name: "Snippets", dependencies: ["Holdfast", "HoldfastTesting"],
+      path: "Tests/Examples/Snippets"),
     .executableTarget(
       name: "FirstLMDB", dependencies: ["LMDB"], path: "Tests/Examples/FirstLMDB"),
     // Reads the pages of a catalogue.
@@ -141,8 +143,8 @@ let package = Package(
     .testTarget(
       name: "DocumentationTests",
       dependencies: [
-        "Holdfast", "HubServer", "Snippets", "Readme", "AreaNotes", "SQLiteNotes", "note",
-        "DocumentationSupport",
+        "Holdfast", "HoldfastTesting", "HubServer", "Snippets", "Readme", "AreaNotes",
+        "SQLiteNotes", "note", "DocumentationSupport",
       ]),
     // Its examples are the tests: the pages show lines of them.
     .testTarget(

@@ -214,7 +214,7 @@ struct OwnStoreTests {
         ) { batch in
           batchCount += 1
           if batchCount == 2 { throw Stopped() }
-          try app.apply(batch)
+          try app.file.apply(batch)
         }
       }
       #expect(batchCount == 2)

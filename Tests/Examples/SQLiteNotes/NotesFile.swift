@@ -117,8 +117,21 @@ final class NotesFile {
     }
   }
 
+  /// Saves a batch and its position in one transaction.
+  func apply(_ batch: borrowing ChangeBatch) throws {
+    let changes = try batch.changes(localOwner: try owner()).copies()
+    try transaction {
+      for change in changes {
+        // An edit that waits is not overwritten, in the outbox or still on its way there.
+        if try batch.isPending(change.record) || isWaiting(change.record) { continue }
+        try take(change)
+      }
+      try setPosition(batch.position)
+    }
+  }
+
   /// Takes a change of the hub over, within the caller's transaction.
-  func take(_ change: Change) throws {
+  private func take(_ change: Change) throws {
     guard let payload = change.payload else {
       try sqlite.run("DELETE FROM note WHERE id = ?", [.text(change.record.text)])
       return

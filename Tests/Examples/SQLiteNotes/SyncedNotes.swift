@@ -62,24 +62,11 @@ final class SyncedNotes {
   private func pass(_ account: VerifiedAccount, replayFromStart: Bool) async throws {
     var report = try await profile.synchronize(
       account: account, replayFromStart: replayFromStart, appPosition: try file.position()
-    ) { batch in try apply(batch) }
+    ) { batch in try file.apply(batch) }
     while let continuation = report.continuation {
       report = try await profile.synchronize(
         account: account, continuing: continuation, appPosition: try file.position()
-      ) { batch in try apply(batch) }
-    }
-  }
-
-  /// Saves a batch and its position in one transaction of the app's own file.
-  func apply(_ batch: borrowing ChangeBatch) throws {
-    let changes = try batch.changes(localOwner: try file.owner()).copies()
-    try file.transaction {
-      for change in changes {
-        // An edit that waits is not overwritten, in the outbox or still on its way there.
-        if try batch.isPending(change.record) || file.isWaiting(change.record) { continue }
-        try file.take(change)
-      }
-      try file.setPosition(batch.position)
+      ) { batch in try file.apply(batch) }
     }
   }
 
