@@ -31,7 +31,8 @@ final class NotesApp {
     case wantsTombstones
     case believesReplays
     case clearsInReplays
-    case comparesVersions
+    case takesOnlyNewer
+    case leavesOutWhatItHasSeen
     case keepsPositionsElsewhere
     case keepsPositionsInMemory
     case savesNoPosition
@@ -149,10 +150,9 @@ final class NotesApp {
     _ document: inout Document
   ) throws {
     let row = rowKey(change.record)
-    if fault == .comparesVersions, !change.isInferred, change.version <= document.versions[row] ?? 0
-    {
-      return
-    }
+    let isSeen = document.versions[row] == change.version
+    if fault == .leavesOutWhatItHasSeen, isSeen, !change.isInferred { return }
+    if fault == .takesOnlyNewer, change.version < document.rows[row]?.version ?? 0 { return }
     document.versions[row] = change.version
     let isNew = document.everSeen.insert(row).inserted
     if try isPending(change, in: batch, isThere: document.rows[row] != nil) { return }

@@ -36,6 +36,8 @@ public enum AuditSituation: String, Sendable, Hashable, CaseIterable {
   case inferredDeletion
   /// A replay brings again what the app has, and deletions, in several batches.
   case replay
+  /// The account's history was reset: a replay takes the new epoch up, with lower versions.
+  case newEpoch
   /// A version comes again that the app was given and did not keep, since an edit waited.
   case equalVersion
   /// The app's files came back from a backup.
@@ -71,6 +73,7 @@ extension AuditSituation {
     case .unknownTombstone: "a deletion comes for a record that the app never had"
     case .inferredDeletion: "a deletion comes that no tombstone says"
     case .replay: "a replay brings what the app has"
+    case .newEpoch: "a replay takes up a new epoch, with lower versions"
     case .equalVersion: "a version comes again that the app has passed over"
     case .restoredStore: "the app's files came back from a backup"
     case .position: "a batch has a position"
@@ -94,6 +97,7 @@ extension AuditSituation {
     case .restoredStore, .emptyBatch: "5.7 and 6"
     case .cancellation: "5.4 and 6"
     case .inferredDeletion, .replay: "6"
+    case .newEpoch: "1 and 6"
     case .equalVersion: "4 and 6"
     case .ordinary, .sameBatchTwice, .throwHalfWay, .tombstone, .unknownTombstone: "5.4"
     }
@@ -138,6 +142,9 @@ extension AuditSituation {
     case .replay:
       "treat a replay's batch as any other: no row goes for not being in it, and an edit that waits is "
         + "not overwritten"
+    case .newEpoch:
+      "take what comes also where its version is lower than the row's: versions compare only within one "
+        + "epoch, and the pass has compared them"
     case .equalVersion:
       "compare no versions to leave changes out: the pass has done it, and what comes is to be taken"
     case .restoredStore:

@@ -1,6 +1,6 @@
 import ProfileSync
 
-// Positions of batches, and stores that are older than the area believes.
+// Positions of batches, and stores and hubs that are older than the area believes.
 extension AuditStage {
   /// What the app has saved; nil where positions are not looked at.
   func savedPosition() async throws -> BatchPosition? {
@@ -64,6 +64,20 @@ extension AuditStage {
   private func replayed(from position: BatchPosition?) async throws {
     try await expectPosition(
       try await bringFromPosition(position, replayFromStart: true), "after the replay")
+    try await expectHub("after the replay")
+  }
+
+  /// The hub was restored from a backup: what was written since is gone, and versions are given again.
+  func newEpoch() async throws {
+    try await begin()
+    let backup = hub.backUp()
+    try await put(1, 2)
+    try await bring()
+    hub.restore(backup)
+    try await put(3)
+    let stopped = try await pass { try await apply($0) }
+    try require((stopped as? SyncError)?.code == .epochChanged, "no new epoch was noticed")
+    try await bring(replayFromStart: true)
     try await expectHub("after the replay")
   }
 

@@ -25,6 +25,7 @@ extension AuditStage {
     case .unknownTombstone: try await unknownTombstone()
     case .inferredDeletion: try await inferredDeletion()
     case .replay: try await replay()
+    case .newEpoch: try await newEpoch()
     case .equalVersion: try await equalVersion()
     case .restoredStore: try await restoredStore()
     case .position: try await position()
