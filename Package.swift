@@ -104,7 +104,7 @@ let package = Package(
     .testTarget(name: "HubProtocolTests", dependencies: ["HubProtocol"]),
     .testTarget(
       name: "HubClientTests",
-      dependencies: ["HubClient", "HubProtocol", "ProfileSync", "HubServer"]),
+      dependencies: ["SyncTestSupport", "HubClient", "HubProtocol", "ProfileSync", "HubServer"]),
     // `hubd` is started as a process by tests that kill it.
     .testTarget(
       name: "HubServerTests",

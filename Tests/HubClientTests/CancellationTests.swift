@@ -3,6 +3,7 @@ import Foundation
 import HubClient
 import HubProtocol
 import ProfileSync
+import SyncTestSupport
 import Testing
 
 @Suite("Cancelling and closing", .timeLimit(.minutes(5)))

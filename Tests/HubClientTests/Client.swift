@@ -2,6 +2,7 @@ import Foundation
 import HubClient
 import HubProtocol
 import ProfileSync
+import SyncTestSupport
 import Testing
 
 /// A request with limits that a test on loopback never meets, unless it gives others.

@@ -3,6 +3,7 @@ import HubClient
 import HubProtocol
 import HubServer
 import ProfileSync
+import SyncTestSupport
 import Testing
 
 @Suite("Listening to events", .timeLimit(.minutes(2)))

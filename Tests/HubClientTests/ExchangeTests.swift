@@ -2,6 +2,7 @@ import Foundation
 import HubClient
 import HubProtocol
 import ProfileSync
+import SyncTestSupport
 import Testing
 
 @Suite("An exchange with a server that behaves", .timeLimit(.minutes(5)))

@@ -2,6 +2,7 @@ import Foundation
 import HubClient
 import HubProtocol
 import ProfileSync
+import SyncTestSupport
 import Synchronization
 import Testing
 

@@ -3,6 +3,7 @@ import Glibc
 import HubClient
 import HubProtocol
 import ProfileSync
+import SyncTestSupport
 import Testing
 
 @Suite("A token", .timeLimit(.minutes(5)))

@@ -1,11 +1,9 @@
 import Foundation
-import HubServer
-import SyncTestSupport
 import Testing
 
 /// A program of this package in a process of its own, as the build made it.
-final class ChildProgram: Sendable {
-  enum Ending: Hashable, Sendable {
+package final class ChildProgram: Sendable {
+  package enum Ending: Hashable, Sendable {
     case exited(Int32)
     case signal(Int32)
   }
@@ -15,11 +13,11 @@ final class ChildProgram: Sendable {
   private static let directory = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
     .deletingLastPathComponent()
 
-  private let identifier: pid_t
+  package let identifier: Int32
   private let output: FileHandle
   private let input: FileHandle
 
-  init(_ name: String, _ arguments: [String]) throws {
+  package init(_ name: String, _ arguments: [String]) throws {
     let program = Self.directory.appending(path: name).path
     let (from, to) = (Pipe(), Pipe())
     var actions = posix_spawn_file_actions_t()
@@ -30,6 +28,12 @@ final class ChildProgram: Sendable {
     var strings = ([program] + arguments).map { strdup($0) }
     defer { strings.forEach { free($0) } }
     strings.append(nil)
+    // A child that crashes is a finding; the trace of it would only take time.
+    var environment = ProcessInfo.processInfo.environment
+    environment["SWIFT_BACKTRACE"] = "enable=no"
+    var settings = environment.map { strdup("\($0.key)=\($0.value)") }
+    defer { settings.forEach { free($0) } }
+    settings.append(nil)
     var identifier: pid_t = 0
     // One at a time: a child that is started between the two would keep the other's pipe open.
     Self.starting.lock()
@@ -39,7 +43,7 @@ final class ChildProgram: Sendable {
       to.fileHandleForWriting,
     ] { _ = fcntl(handle.fileDescriptor, F_SETFD, FD_CLOEXEC) }
     try #require(
-      posix_spawn(&identifier, program, &actions, nil, strings, environ) == 0,
+      posix_spawn(&identifier, program, &actions, nil, strings, settings) == 0,
       "\(program) cannot be started; build it first")
     self.identifier = identifier
     output = from.fileHandleForReading
@@ -49,7 +53,7 @@ final class ChildProgram: Sendable {
   }
 
   /// The next line; nil at the end of the output.
-  func line() async -> String? {
+  package func line() async -> String? {
     await onThread { [output] in
       var bytes: [UInt8] = []
       var byte: UInt8 = 0
@@ -63,45 +67,33 @@ final class ChildProgram: Sendable {
   }
 
   /// All lines up to the end of the output.
-  func lines() async -> [String] {
-    var lines: [String] = []
-    while let line = await line() { lines.append(line) }
-    return lines
+  package func lines() async -> [String] {
+    await onThread { [output] in
+      var all: [UInt8] = []
+      var buffer = [UInt8](repeating: 0, count: 1 << 16)
+      while true {
+        let count = read(output.fileDescriptor, &buffer, buffer.count)
+        guard count > 0 else { break }
+        all += buffer[..<count]
+      }
+      // As for one line, what stands behind the last newline is none.
+      return all.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).dropLast()
+        .map { String(decoding: $0, as: UTF8.self) }
+    }
   }
 
-  func send(_ line: String) throws { try input.write(contentsOf: Data((line + "\n").utf8)) }
+  package func send(_ line: String) throws { try input.write(contentsOf: Data((line + "\n").utf8)) }
 
-  func kill(_ signal: Int32 = SIGKILL) { _ = Foundation.kill(identifier, signal) }
+  package func kill(_ signal: Int32 = SIGKILL) { _ = Foundation.kill(identifier, signal) }
 
   /// Closes its input and waits until it is gone.
-  func end() async throws -> Ending {
+  package func end() async throws -> Ending {
     try input.close()
     return await onThread { [identifier] in
       var status: Int32 = 0
       while waitpid(identifier, &status, 0) < 0, errno == EINTR {}
       return status & 0x7F == 0 ? .exited(status >> 8 & 0xFF) : .signal(status & 0x7F)
     }
-  }
-}
-
-/// A `case-child`.
-enum CaseChild {
-  /// - Parameter words: what the task needs besides hub, directory and token.
-  static func start(
-    _ task: String, _ hub: TestHub, _ directory: URL, as account: String, _ words: [String] = []
-  ) throws -> ChildProgram {
-    try ChildProgram(
-      "case-child",
-      [task, hub.server.url.absoluteString, directory.path, try hub.token(for: account)] + words)
-  }
-
-  /// Runs one to its end.
-  static func run(
-    _ task: String, _ hub: TestHub, _ directory: URL, as account: String, _ words: [String] = []
-  ) async throws -> (lines: [String], ending: ChildProgram.Ending) {
-    let child = try start(task, hub, directory, as: account, words)
-    let lines = await child.lines()
-    return (lines, try await child.end())
   }
 }
 

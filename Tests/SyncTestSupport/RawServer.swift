@@ -1,19 +1,19 @@
 import Dispatch
-import Foundation
+package import Foundation
 import Glibc
 import Synchronization
 import Testing
 
 /// A request as it came in, byte for byte but for its split.
-struct RawRequest: Sendable {
+package struct RawRequest: Sendable {
   /// Request line and header lines, without the empty line behind them.
-  let lines: [String]
-  let body: Data
+  package let lines: [String]
+  package let body: Data
 
-  var requestLine: String { lines.first ?? "" }
+  package var requestLine: String { lines.first ?? "" }
 
   /// The values of a header, by its name in lower case.
-  func values(_ name: String) -> [String] {
+  package func values(_ name: String) -> [String] {
     lines.dropFirst().compactMap { line in
       guard let colon = line.firstIndex(of: ":"), line[..<colon].lowercased() == name else {
         return nil
@@ -27,13 +27,13 @@ struct RawRequest: Sendable {
 ///
 /// Every connection has a thread of its own, which runs the script and then closes it. The port is
 /// the system's choice. ``stop()`` ends all threads and returns when they have ended.
-final class RawServer: Sendable {
-  struct SetupError: Error {
+package final class RawServer: Sendable {
+  package struct SetupError: Error {
     let call: String
     let code: Int32
   }
 
-  let port: UInt16
+  package let port: UInt16
   private let listener: Int32
   private let threads = DispatchGroup()
   private let state = Mutex(State())
@@ -46,7 +46,7 @@ final class RawServer: Sendable {
   }
 
   /// - Parameter script: What to do with a connection; it returns when the connection may close.
-  init(_ script: @escaping @Sendable (RawConnection) -> Void) throws {
+  package init(_ script: @escaping @Sendable (RawConnection) -> Void) throws {
     listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     guard listener >= 0 else { throw SetupError(call: "socket", code: errno) }
     var address = loopback(port: 0)
@@ -70,16 +70,16 @@ final class RawServer: Sendable {
     }.start()
   }
 
-  var acceptedCount: Int { state.withLock { $0.acceptedCount } }
+  package var acceptedCount: Int { state.withLock { $0.acceptedCount } }
 
   /// Every request that a script has read.
-  var requests: [RawRequest] { state.withLock { $0.requests } }
+  package var requests: [RawRequest] { state.withLock { $0.requests } }
 
-  func url(_ path: String = "", scheme: String = "http") throws -> URL {
+  package func url(_ path: String = "", scheme: String = "http") throws -> URL {
     try #require(URL(string: "\(scheme)://127.0.0.1:\(port)\(path)"))
   }
 
-  func stop() {
+  package func stop() {
     state.withLock { state in
       guard !state.isStopped else { return }
       state.isStopped = true
@@ -123,7 +123,7 @@ final class RawServer: Sendable {
 }
 
 /// One connection of a ``RawServer``, in its script.
-final class RawConnection {
+package final class RawConnection {
   private let descriptor: Int32
   private let server: RawServer
   private var unread: [UInt8] = []
@@ -135,7 +135,7 @@ final class RawConnection {
 
   /// Reads one request with its body.
   /// - Returns: Nil if the client has closed the connection.
-  func readRequest() -> RawRequest? {
+  package func readRequest() -> RawRequest? {
     let end = Array("\r\n\r\n".utf8)
     var head: Range<Int>?
     while head == nil {
@@ -160,7 +160,7 @@ final class RawConnection {
   /// Sends everything.
   /// - Returns: False if the client does not take it any more.
   @discardableResult
-  func send(_ bytes: some Collection<UInt8>) -> Bool {
+  package func send(_ bytes: some Collection<UInt8>) -> Bool {
     let bytes = Array(bytes)
     var sent = 0
     while sent < bytes.count {
@@ -174,10 +174,10 @@ final class RawConnection {
   }
 
   @discardableResult
-  func send(_ text: String) -> Bool { send(Array(text.utf8)) }
+  package func send(_ text: String) -> Bool { send(Array(text.utf8)) }
 
   /// Sends a whole answer.
-  func answer(
+  package func answer(
     _ status: String = "200 OK", headers: [String] = [], body: some Collection<UInt8> = []
   ) {
     let head = ["HTTP/1.1 \(status)", "Content-Length: \(body.count)"] + headers
@@ -185,26 +185,49 @@ final class RawConnection {
     send(body)
   }
 
+  /// Lets another server on loopback answer a request, and gives that answer on as it is.
+  package func relay(_ request: RawRequest, to port: UInt16) {
+    let other = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    defer { close(other) }
+    var address = loopback(port: port)
+    let length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let isConnected = withUnsafePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(other, $0, length) == 0
+      }
+    }
+    guard isConnected else { return }
+    // Its end is the end of the answer.
+    let head = (request.lines + ["Connection: close"]).joined(separator: "\r\n") + "\r\n\r\n"
+    let bytes = Array(head.utf8) + Array(request.body)
+    guard Glibc.send(other, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count else { return }
+    var buffer = [UInt8](repeating: 0, count: 64 << 10)
+    while true {
+      let count = recv(other, &buffer, buffer.count, 0)
+      guard count > 0, send(buffer[..<count]) else { return }
+    }
+  }
+
   /// Answers requests until the client closes the connection.
-  func serve(_ answer: (RawRequest) -> Void) {
+  package func serve(_ answer: (RawRequest) -> Void) {
     while let request = readRequest() { answer(request) }
   }
 
   /// Waits until the client closes the connection.
-  func waitForEnd() {
+  package func waitForEnd() {
     while fill() {}
   }
 
   /// Takes no byte until the connection is torn down: what was sent stays in the buffers of the
   /// system, which become full.
-  func holdWithoutReading() {
+  package func holdWithoutReading() {
     var descriptors = [pollfd(fd: descriptor, events: 0, revents: 0)]
     _ = poll(&descriptors, 1, -1)
   }
 
   /// Waits until the client closes the connection, for a moment at most.
   /// - Returns: True if it did.
-  func isEnded(within milliseconds: Int32) -> Bool {
+  package func isEnded(within milliseconds: Int32) -> Bool {
     var descriptors = [pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)]
     guard poll(&descriptors, 1, milliseconds) > 0 else { return false }
     return !fill()
@@ -219,37 +242,8 @@ final class RawConnection {
   }
 }
 
-/// Opens once, and lets everybody through from then on.
-final class Gate: Sendable {
-  private struct State {
-    var isOpen = false
-    var waiting: [CheckedContinuation<Void, Never>] = []
-  }
-
-  private let state = Mutex(State())
-
-  func open() {
-    let waiting = state.withLock { state in
-      state.isOpen = true
-      defer { state.waiting = [] }
-      return state.waiting
-    }
-    for continuation in waiting { continuation.resume() }
-  }
-
-  func wait() async {
-    await withCheckedContinuation { continuation in
-      let isOpen = state.withLock { state in
-        if !state.isOpen { state.waiting.append(continuation) }
-        return state.isOpen
-      }
-      if isOpen { continuation.resume() }
-    }
-  }
-}
-
 /// A port on which nothing listens: it was the system's choice, and was given back.
-func unusedPort() throws -> UInt16 {
+package func unusedPort() throws -> UInt16 {
   let server = try RawServer { _ in }
   defer { server.stop() }
   return server.port
