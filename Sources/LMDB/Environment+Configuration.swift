@@ -57,6 +57,14 @@ extension Environment {
     /// that is garbage can end the process with a signal, not only fail a call. For a file that came
     /// from elsewhere or lay on a medium in doubt; about a second per GiB.
     public var isCheckedAtOpen = false
+    /// Up to how many bytes in use a file is checked and sealed; 0 by default: never.
+    ///
+    /// When this process first opens such a file for writing every page is checked as with
+    /// ``isCheckedAtOpen``. When it closes it, a sum over its content is kept in `data.seal` beside it,
+    /// which the next check compares, so that one changed bit in a key or a value is `damaged`,
+    /// too. A process that was killed leaves no sum of its last commits: of those only the form is checked.
+    /// About a second per GiB, at the first open and at each close after a commit.
+    public var sealedByteCountMax = 0
     /// How much room is kept ready in the file behind the data, in bytes; 1 MiB by default, 0 for
     /// none.
     ///

@@ -109,6 +109,9 @@ import Synchronization
     self.configuration = configuration
     try FileSystem(of: path).requireLocal(path, configuration)
     let meta = try MetaPages(file, directory: path)
+    if configuration.access != .read, meta.usedByteCount <= configuration.sealedByteCountMax {
+      try Self.requireUnharmed(file.id, in: path)
+    }
     var mapByteCount = configuration.mapSizeByteCount
     // A map that just fits the file would have no room for the next write.
     mapByteCount = max(mapByteCount, meta.mapByteCount, meta.usedByteCount / 4 * 5)
@@ -215,6 +218,7 @@ import Synchronization
   }
 
   func closeHandle() {
+    sealIfSmall()
     EnvironmentRegistry.shared.close(fileID) {
       unsafe gate.takeAll { unsafe mdb_txn_abort($0) }
       unsafe LockFile.disclaim(handle)
@@ -247,7 +251,9 @@ import Synchronization
   /// A transaction that changed nothing commits without writing and takes no number.
   func countCommit(_ number: UInt64, _ numbers: Statistics) {
     guard numbers.lastTransaction == number else { return }
-    commits.wrappingAdd(1, ordering: .relaxed)
+    let before = commits.wrappingAdd(1, ordering: .relaxed).oldValue
+    // From here on it says nothing any more; see ``Seal``.
+    if before == 0, configuration.sealedByteCountMax > 0 { Seal.remove(in: path) }
   }
 
   /// Before anything that waits: in a forked child a lock or queue that a thread of the parent was

@@ -17,9 +17,11 @@ final class EnvironmentRegistry: @unchecked Sendable {
       self.init(numbers)
     }
 
-    init(_ numbers: FileNumbers) {
-      device = numbers.device
-      inode = numbers.inode
+    init(_ numbers: FileNumbers) { self.init(device: numbers.device, inode: numbers.inode) }
+
+    init(device: UInt64, inode: UInt64) {
+      self.device = device
+      self.inode = inode
     }
   }
 

@@ -166,6 +166,7 @@ extension IntegrityWalk {
         .overflowCut, page: first, in: tree.table, "\(count) page(s) pass the last page")
     }
     for next in (first + 1)..<(first + count) { _ = claim(next, tree) }
+    try addToSum(first, pageCount: count)
     if try file.byteCount() < (first + count) * UInt64(file.pageByteCount) {
       report(.overflowCut, page: first, in: tree.table, "the file ends within its \(count) page(s)")
     } else if tree.isFreeList, count >= needed {

@@ -14,6 +14,9 @@ final class IntegrityWalk {
   private(set) var findings: [IntegrityFinding] = []
   private(set) var findingCount = 0
   var entryCount = 0
+  /// Over the meta page and all pages in the order of the walk, if they are to be summed.
+  private(set) var sum = PageSum()
+  private let isSumming: Bool
 
   /// What the pages of one tree have in common.
   struct Tree {
@@ -42,8 +45,10 @@ final class IntegrityWalk {
   }
 
   init(
-    file: PageFile, meta: MetaRecord, progress: @escaping (IntegrityProgress) throws -> Void
+    file: PageFile, meta: MetaRecord, isSumming: Bool = false,
+    progress: @escaping (IntegrityProgress) throws -> Void
   ) throws(LMDBError) {
+    self.isSumming = isSumming
     self.file = file
     self.meta = meta
     self.progress = progress
@@ -62,6 +67,12 @@ final class IntegrityWalk {
       report(.damagedHead, page: UInt64(number), "the meta page cannot be read")
     }
     for page in 0..<PageLayout.metaPageCount { marks.markUsed(page) }
+    if isSumming {
+      var page = PageBytes(count: file.pageByteCount)
+      if try file.read(meta.transaction & 1, into: &page) {
+        sum.add(page.bytes, count: PageLayout.headerByteCount + PageLayout.metaByteCount)
+      }
+    }
     var main = Tree(isMain: true)
     main.keyOrder = KeyOrder.ofKeys(meta.main.flags)
     if meta.main.flags.contains(.duplicates) {
@@ -125,6 +136,7 @@ final class IntegrityWalk {
     guard try file.read(number, into: &page) else {
       return report(.pageBeyondEnd, page: number, in: tree.table, "the file ends before it")
     }
+    if isSumming { sum.add(page.bytes, count: page.count) }
     checkedPageCount += 1
     if checkedPageCount % 1_024 == 0 {
       try progress(
@@ -172,6 +184,16 @@ final class IntegrityWalk {
     }
     marks.markUsed(number)
     return true
+  }
+
+  /// Adds the pages of one value.
+  func addToSum(_ first: UInt64, pageCount: UInt64) throws {
+    guard isSumming else { return }
+    let byteCount = Int(pageCount) * file.pageByteCount
+    var bytes: [UInt8] = []
+    let start = Int64(first) * Int64(file.pageByteCount)
+    let count = try file.read(at: start, byteCount: byteCount, into: &bytes)
+    sum.add(bytes, count: count)
   }
 
   private func walkBranch(

@@ -1,0 +1,95 @@
+import Foundation
+
+/// What a data file held when it was last closed: a sum over everything that its last commit reaches.
+///
+/// Kept in `data.seal` beside the file, written when it is closed and taken away by the next commit. A
+/// file that says the same commit and has another sum was changed by nobody who asked: by its medium,
+/// or by hand. LMDB stores no sums, so that nothing else would tell. A process that is killed leaves
+/// none.
+///
+/// ```
+/// magic (8) | device (8) | inode (8) | transaction (8) | sum (8) | sum of what stands before (8)
+/// ```
+struct Seal: Equatable {
+  private static let magic: UInt64 = 0x3130_4C41_4553_4648
+  private static let wordCount = 6
+
+  /// Of the data file: a copy that was put in its place is another one.
+  var file: EnvironmentRegistry.FileID
+  var transaction: UInt64
+  var sum: UInt64
+
+  static func path(in directory: String) -> String { directory + "/data.seal" }
+
+  init(file: EnvironmentRegistry.FileID, transaction: UInt64, sum: UInt64) {
+    self.file = file
+    self.transaction = transaction
+    self.sum = sum
+  }
+
+  /// Reads the one in a directory.
+  /// - Returns: nil when there is none, or it is not whole: then it says nothing.
+  init?(in directory: String) {
+    let descriptor = unsafe open(Self.path(in: directory), O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    var words = [UInt64](repeating: 0, count: Self.wordCount)
+    let count = unsafe words.withUnsafeMutableBytes { buffer in
+      unsafe pread(descriptor, buffer.baseAddress, buffer.count, 0)
+    }
+    guard count == Self.wordCount * 8, words[0] == Self.magic,
+      words[Self.wordCount - 1] == Self.sum(of: words)
+    else { return nil }
+    self.init(
+      file: EnvironmentRegistry.FileID(device: words[1], inode: words[2]), transaction: words[3],
+      sum: words[4])
+  }
+
+  /// Writes it, if that can be done: without it nothing is lost but a check. It is not flushed: torn,
+  /// it counts as none.
+  func write(in directory: String) {
+    var words = [Self.magic, file.device, file.inode, transaction, sum, 0]
+    words[Self.wordCount - 1] = Self.sum(of: words)
+    let descriptor = unsafe open(
+      Self.path(in: directory), O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { return }
+    defer { close(descriptor) }
+    let count = unsafe words.withUnsafeBytes { buffer in
+      unsafe pwrite(descriptor, buffer.baseAddress, buffer.count, 0)
+    }
+    // A part of it would be taken for none, too; an old one must not stay behind a new one.
+    if count != Self.wordCount * 8 { Self.remove(in: directory) }
+  }
+
+  static func remove(in directory: String) { unsafe unlink(path(in: directory)) }
+
+  private static func sum(of words: [UInt64]) -> UInt64 {
+    var sum = PageSum()
+    for word in words.dropLast() { sum.add(word) }
+    return sum.value
+  }
+}
+
+/// A sum over bytes that any one changed bit changes: each step is a bijection of what was summed
+/// before. It finds accidents, not forgeries.
+struct PageSum {
+  private(set) var value: UInt64 = 0x9E37_79B9_7F4A_7C15
+
+  mutating func add(_ word: UInt64) {
+    value = (value ^ word) &* 0xFF51_AFD7_ED55_8CCD
+    value ^= value >> 32
+  }
+
+  /// Adds the first bytes of an array, as many as a multiple of eight.
+  mutating func add(_ bytes: [UInt8], count: Int) {
+    // SAFETY: the buffer lives through the closure, and the loop stays inside of it.
+    unsafe bytes.withUnsafeBytes { buffer in
+      var offset = 0
+      let end = min(count, buffer.count) & ~7
+      while offset < end {
+        unsafe add(buffer.loadUnaligned(fromByteOffset: offset, as: UInt64.self).littleEndian)
+        offset += 8
+      }
+    }
+  }
+}
