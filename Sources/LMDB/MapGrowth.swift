@@ -62,9 +62,17 @@ extension Environment {
     guard purpose == .draining, old < limit else {
       return LMDBError(
         .mapFull, rawCode: MDB_MAP_FULL, operation: "grow", path: path,
-        detail: "map \(old) bytes, ceiling \(ceiling)")
+        detail: "map \(old) bytes, ceiling \(ceiling)" + whoKeepsPages())
     }
     return resize(to: limit)
+  }
+
+  /// The oldest snapshot, where one keeps pages from being used again: deleting is no remedy then.
+  private func whoKeepsPages() -> String {
+    guard let oldest = try? readers().max(by: { $0.lag ?? 0 < $1.lag ?? 0 }), let lag = oldest.lag,
+      lag > 1
+    else { return "" }
+    return "; process \(oldest.process) reads a snapshot that is \(lag) commits old, end it"
   }
 
   /// The room that only draining writes get ends here.
