@@ -71,6 +71,7 @@ extension Area {
     configuration.access = access
     configuration.mapSizeByteCountMax = limits.areaByteCountMax
     configuration.tableCountMax = 128
+    configuration.sealedByteCountMax = limits.checkedByteCountMax
     do {
       return try Environment.open(at: path, configuration: configuration)
     } catch {

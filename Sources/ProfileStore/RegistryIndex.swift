@@ -170,6 +170,7 @@ package struct RegistryIndex: Sendable {
   init(at path: String, access: Environment.Access) throws {
     var configuration = Environment.Configuration()
     configuration.access = access
+    configuration.sealedByteCountMax = StoreLimits().checkedByteCountMax
     do {
       try Self.requireNotSuspended(path)
       let environment = try Environment.open(at: path, configuration: configuration)
