@@ -137,6 +137,20 @@ let package = Package(
         "SyncTestSupport", "ProfileSync", "ProfileStore", "HubProtocol", "HubClient", "HubServer",
         "HoldfastTesting", "LMDB", "case-child", "hubd",
       ]),
+    // The process that is killed at each step of its work, and runs into full disks and damaged files.
+    .target(name: "CCrashSteps", path: "Tests/CCrashSteps"),
+    .executableTarget(
+      name: "crash-child",
+      dependencies: [
+        "CCrashSteps", "ProfileSync", "ProfileStore", "LMDB", "HubProtocol", "HubClient",
+      ], path: "Tests/CrashChild"),
+    // `crash-child` is no dependency: what it puts before the C library would be that of the tests.
+    .testTarget(
+      name: "CrashTests",
+      dependencies: [
+        "SyncTestSupport", "ProfileSync", "ProfileStore", "HubProtocol", "HubClient", "HubServer",
+        "LMDB", "profilectl",
+      ]),
     .testTarget(name: "ToolSupportTests", dependencies: ["ToolSupport"]),
     // `bench` is started as a process. It is no dependency: its malloc would be that of the tests.
     .testTarget(name: "BenchTests", dependencies: ["Measuring", "ToolSupport"]),
