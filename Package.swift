@@ -151,6 +151,13 @@ let package = Package(
         "SyncTestSupport", "ProfileSync", "ProfileStore", "HubProtocol", "HubClient", "HubServer",
         "LMDB", "profilectl",
       ]),
+    // Feeds decoders; `Tools/fuzz` builds it with libFuzzer.
+    .executableTarget(
+      name: "fuzz-decoders",
+      dependencies: [
+        "LMDB", "HubProtocol", "HubRules", "HubServer", "HubClient", "ProfileStore",
+        "ProfileSync",
+      ], path: "Tests/Fuzzing", exclude: ["corpus"]),
     .testTarget(name: "ToolSupportTests", dependencies: ["ToolSupport"]),
     // `bench` is started as a process. It is no dependency: its malloc would be that of the tests.
     .testTarget(name: "BenchTests", dependencies: ["Measuring", "ToolSupport"]),
