@@ -59,6 +59,31 @@ struct PagesTests {
     #expect(rows.count == codes.count, "a code has two rows")
   }
 
+  @Test("name a test for every fault that is survived, and each of them is there")
+  func faults() throws {
+    let page = try Repository.text("\(Self.catalogue)/DurabilityAndIsolation.md")
+    let promised = try #require(page.components(separatedBy: "\n## What is not promised").first)
+    let rows = promised.split(separator: "\n").filter {
+      $0.hasPrefix("| ") && !$0.hasSuffix("| test |")
+    }
+    #expect(rows.count > 40, "the page has \(rows.count) rows; were they found?")
+    let sources = try Repository.files(under: "Tests", ending: ".swift").map {
+      try Repository.text($0)
+    }
+    for row in rows {
+      let named = (row.split(separator: "|").last.map(String.init) ?? "")
+        .captures(/`([A-Za-z]+\.[a-zA-Z]+)`/)
+      #expect(!named.isEmpty, "no test stands in: \(row)")
+      for name in named {
+        let parts = name.split(separator: ".")
+        let isThere = sources.contains { source in
+          source.contains("struct \(parts[0]) {") && source.contains("func \(parts[1])(")
+        }
+        #expect(isThere, "DurabilityAndIsolation.md names \(name), which is not there")
+      }
+    }
+  }
+
   @Test("draw every table and every single value of an area, and of the registry")
   func diskFormat() throws {
     let page = try Repository.text("\(Self.catalogue)/HowItIsBuilt.md")
