@@ -66,6 +66,10 @@ final class IntegrityWalk {
     for (number, page) in file.metaPages.enumerated() where page == nil {
       report(.damagedHead, page: UInt64(number), "the meta page cannot be read")
     }
+    // LMDB reads the state of a commit from the page where that commit writes it, whatever stands there.
+    if meta.transaction > 0, file.metaPages[Int(meta.transaction & 1)] != meta {
+      report(.damagedHead, "commit \(meta.transaction) stands on the other one's meta page")
+    }
     for page in 0..<PageLayout.metaPageCount { marks.markUsed(page) }
     if isSumming {
       var page = PageBytes(count: file.pageByteCount)

@@ -38,6 +38,12 @@ struct MetaPages {
     }
     // The older page may name pages that the newer one has given up, never the other way round.
     let newest = first.transaction >= second.transaction ? first : second
+    // LMDB takes the state of a commit from the page where that commit writes it, whatever stands there.
+    if newest.transaction > 0,
+      (newest.transaction & 1 == 0) != (first.transaction >= second.transaction)
+    {
+      throw refuse(.damaged, "commit \(newest.transaction) stands on the other one's meta page")
+    }
     if let wrong = newest.finding(pageByteCount: pageByteCount) { throw refuse(.damaged, wrong) }
     let used = (Int(newest.lastPage) + 1) * pageByteCount
     let fileByteCount = file.byteCount

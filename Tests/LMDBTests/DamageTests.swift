@@ -37,6 +37,20 @@ struct DamageTests {
     _ = try Environment.open(at: directory.file("env"))
   }
 
+  @Test("is an error when its newest commit stands on the other one's meta page")
+  func otherMetaPage() throws {
+    var bytes = try Data(contentsOf: URL(fileURLWithPath: file))
+    let places = [144, 4_096 + 144]
+    let newest = places.max { bytes[$0] < bytes[$1] } ?? 0
+    let older = newest == places[0] ? places[1] : places[0]
+    // Two commits later, which is written where the newest is.
+    bytes[older] = bytes[newest] + 2
+    try bytes.write(to: URL(fileURLWithPath: file))
+    #expect(try openError().code == .damaged)
+    let report = try Environment.checkIntegrity(at: directory.file("env"))
+    #expect(report.findings.contains { $0.kind == .damagedHead })
+  }
+
   @Test("is an error when it is garbage or of another version")
   func garbage() throws {
     var bytes = try Data(contentsOf: URL(fileURLWithPath: file))
