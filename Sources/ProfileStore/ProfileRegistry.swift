@@ -83,7 +83,7 @@ public final class ProfileRegistry: Sendable {
     // Else each open area would cost 2 MiB of memory that nobody uses.
     Environment.keepListsOutOfHeap()
     try Self.prepare(directory.path)
-    index = try Self.openIndex(directory.path)
+    index = try Self.openIndex(directory.path, configuration.limits)
     let wasFilled = try index.isFilled()
     if !wasFilled {
       let lock = try FileLock.exclusive(lockFile)
@@ -104,16 +104,18 @@ public final class ProfileRegistry: Sendable {
 
   /// Opens the registry. Whoever makes it holds the store's lock, so that one that is not whole is
   /// what a process left that was killed while it made it: as good as missing.
-  private static func openIndex(_ path: String) throws -> RegistryIndex {
+  private static func openIndex(
+    _ path: String, _ limits: StoreLimits
+  ) throws -> RegistryIndex {
     let registry = path + "/registry"
     let file = registry + "/data.mdb"
     if Files.isWholeEnvironment(file) {
-      return try RegistryIndex(at: registry, access: .createOrWrite)
+      return try RegistryIndex(at: registry, access: .createOrWrite, limits: limits)
     }
     let lock = try FileLock.exclusive(path + "/store.lock")
     return try withExtendedLifetime(lock) {
       if !Files.isWholeEnvironment(file), Files.exists(file) { try Files.remove(file) }
-      return try RegistryIndex(at: registry, access: .createOrWrite)
+      return try RegistryIndex(at: registry, access: .createOrWrite, limits: limits)
     }
   }
 

@@ -167,10 +167,10 @@ package struct RegistryIndex: Sendable {
 
   /// Opens it, or makes an empty one.
   /// - Throws: `newerFormat`, before anything is written; `storage`.
-  init(at path: String, access: Environment.Access) throws {
+  init(at path: String, access: Environment.Access, limits: StoreLimits = StoreLimits()) throws {
     var configuration = Environment.Configuration()
     configuration.access = access
-    configuration.sealedByteCountMax = StoreLimits().checkedByteCountMax
+    configuration.sealedByteCountMax = limits.checkedByteCountMax
     do {
       try Self.requireNotSuspended(path)
       let environment = try Environment.open(at: path, configuration: configuration)
