@@ -13,7 +13,8 @@ extension Child {
     let isSealed = try word(0) == "sealed"
     let first = try number(3)
     if !FileManager.default.fileExists(atPath: directory.path) { try await makeSmallStore() }
-    let whole = try StoredFiles(directory)
+    let copy = directory.deletingLastPathComponent().appending(path: "whole")
+    let whole = try StoredFiles(directory, copy: copy)
     let answer = try await read()
     try whole.restore()
     let places =

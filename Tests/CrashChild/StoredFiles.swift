@@ -24,14 +24,19 @@ struct StoredFiles {
   private let files: [(path: String, bytes: [UInt8])]
   private var dataFileCount: Int { files.count { $0.path.hasSuffix("data.mdb") } }
 
-  init(_ directory: URL) throws {
+  /// - Parameter copy: where the first to come keeps what is whole; whoever comes later, because that one
+  ///   has died of a change, takes it from there.
+  init(_ directory: URL, copy: URL) throws {
     self.directory = directory
-    let names = try FileManager.default.subpathsOfDirectory(atPath: directory.path).sorted()
+    let isFirst = !FileManager.default.fileExists(atPath: copy.path)
+    if isFirst { try FileManager.default.copyItem(at: directory, to: copy) }
+    let names = try FileManager.default.subpathsOfDirectory(atPath: copy.path).sorted()
     files = try ["data.mdb", "data.seal"].flatMap { name in
       try names.filter { $0.hasSuffix(name) }.map { path in
-        (path, Array(try Data(contentsOf: directory.appending(path: path))))
+        (path, Array(try Data(contentsOf: copy.appending(path: path))))
       }
     }
+    if !isFirst { try restore() }
   }
 
   /// One bit at several places of each page that is in use, and of the first behind them.

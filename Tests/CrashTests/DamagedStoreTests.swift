@@ -5,6 +5,8 @@ import Testing
 /// What came of opening and using a store that was changed at one place after the other.
 private struct Outcomes {
   var counts: [String: Int] = [:]
+  /// How many places were tried.
+  var count: Int { counts.values.reduce(0, +) }
   /// The places whose outcome was none that may be.
   var findings: [String] = []
 
@@ -50,7 +52,7 @@ struct DamagedStoreTests {
   func flips() async throws {
     let outcomes = try await Outcomes(
       ["sealed", "flips", "\(Self.seed)"], allowing: ["ok", "error"])
-    print("bit flips, seed \(Self.seed): \(outcomes.counts)")
+    print("bit flips: \(outcomes.count) of sealed files, seed \(Self.seed): \(outcomes.counts)")
     #expect(outcomes.findings == [], "seed \(Self.seed)")
     #expect(outcomes.counts["error"] ?? 0 > 200)
   }
@@ -59,7 +61,7 @@ struct DamagedStoreTests {
   func flipsAfterKill() async throws {
     let outcomes = try await Outcomes(
       ["unsealed", "flips", "\(Self.seed)"], allowing: ["ok", "error", "changed"])
-    print("bit flips without sums, seed \(Self.seed): \(outcomes.counts)")
+    print("bit flips: \(outcomes.count) after a kill, seed \(Self.seed): \(outcomes.counts)")
     #expect(outcomes.findings == [], "seed \(Self.seed)")
     #expect(outcomes.counts["error"] ?? 0 > 50)
   }
@@ -67,7 +69,7 @@ struct DamagedStoreTests {
   @Test("cut at any page, or a byte beside it: an error or an unchanged answer")
   func cuts() async throws {
     let outcomes = try await Outcomes(["unsealed", "cuts", "0"], allowing: ["ok", "error"])
-    print("cut files: \(outcomes.counts)")
+    print("cut files: \(outcomes.count), \(outcomes.counts)")
     #expect(outcomes.findings == [])
     #expect(outcomes.counts["error"] ?? 0 > 40)
   }

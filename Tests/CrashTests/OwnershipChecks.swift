@@ -53,8 +53,6 @@ enum OwnershipChecks {
 
   static func erase(_ telling: CrashStory.Telling) async throws {
     let registry = try telling.registry()
-    // What opening has begun ends at the next call that takes the lock.
-    try await registry.locked {}
     try await registry.requireSound(telling)
     let owners = try await registry.owners()
     #expect(owners.contains("bob"), "\(telling.step)")
@@ -65,13 +63,17 @@ enum OwnershipChecks {
       try await registry.erase(ada, discardingPending: true)
     }
     #expect(try await registry.owners() == ["bob"], "\(telling.step)")
-    #expect(try files(under: telling.directory.store.path, with: "canary-ada") == 0)
     let bob = try await registry.profile(for: try verified("bob"))
     #expect(try bob.waitingRecords() == ["bobs"], "\(telling.step)")
-    let areas = try FileManager.default.subpathsOfDirectory(
-      atPath: telling.directory.store.path + "/areas"
-    ).filter { $0.hasSuffix("data.mdb") }
+    let areas = try await registry.settled {
+      try FileManager.default.subpathsOfDirectory(
+        atPath: telling.directory.store.path + "/areas"
+      ).filter { $0.hasSuffix("data.mdb") }
+    } until: {
+      $0.count == 1
+    }
     #expect(areas.count == 1, "\(telling.step): \(areas)")
+    #expect(try files(under: telling.directory.store.path, with: "canary-ada") == 0)
     // Whoever signs in again begins anew.
     #expect(try await registry.profile(for: ada).waitingRecords() == [])
   }
