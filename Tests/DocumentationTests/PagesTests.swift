@@ -84,6 +84,20 @@ struct PagesTests {
     }
   }
 
+  @Test("each fault that a hub has on demand is asked for over HTTP by a test of passes")
+  func faultsOnDemand() throws {
+    let plan = try Repository.text("Sources/HubRules/Service/FaultPlan.swift")
+    let names = Set(plan.captures(#/case \("([a-z-]+)", /#))
+    #expect(names.count >= 16, "were they found?")
+    let tests = try ["Tests/ProfileSyncTests", "Tests/CaseTests"].flatMap {
+      try Repository.files(under: $0, ending: ".swift").map { try Repository.text($0) }
+    }
+    for name in names {
+      let isAskedFor = tests.contains { $0.contains("\"\(name)\"") || $0.contains("\"\(name)=") }
+      #expect(isAskedFor, "no test of passes asks a hub for \(name)")
+    }
+  }
+
   @Test("draw every table and every single value of an area, and of the registry")
   func diskFormat() throws {
     let page = try Repository.text("\(Self.catalogue)/HowItIsBuilt.md")
