@@ -18,7 +18,7 @@ public struct StoreLimits: Sendable, Hashable {
   public var areaByteCountMax = 64 << 30
   /// Up to how many bytes in use an area is checked whole when a process first opens it, and sealed
   /// when it is closed, so that a bit that changed on the disk is an error and no wrong answer; 4 MiB
-  /// by default, 0 for never. Takes one to two milliseconds per MiB. The registry is checked likewise.
+  /// by default, 0 for never. Takes just under a millisecond per MiB. The registry is checked likewise.
   public var checkedByteCountMax = 4 << 20
   /// Payload and ID bytes after which a leg of a replay ends, in bytes; 1 GiB by default. The page
   /// in hand is still taken whole.
