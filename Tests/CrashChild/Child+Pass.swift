@@ -18,7 +18,10 @@ private struct AppFile {
     for change in try batch.changes(localOwner: owner).copies() {
       rows[change.record.text] = change.payload == nil ? 0 : change.version
     }
-    try JSONEncoder().encode(rows).write(to: file, options: .atomic)
+    // Not by Foundation's atomic write, which a kill makes leave a directory elsewhere.
+    let new = file.appendingPathExtension("new")
+    try JSONEncoder().encode(rows).write(to: new)
+    guard rename(new.path, file.path) == 0 else { throw CocoaError(.fileWriteUnknown) }
   }
 }
 

@@ -9,12 +9,16 @@ final class StoreDirectory: Sendable {
   var store: URL { url.appending(path: "store", directoryHint: .isDirectory) }
 
   init(on disk: SmallDisk? = nil) throws {
+    Self.sweep
     let base =
       disk?.path ?? (access("/dev/shm", W_OK) == 0 ? "/dev/shm" : NSTemporaryDirectory())
     url = URL(
       filePath: base + "/crash-test-\(getpid())-" + UUID().uuidString, directoryHint: .isDirectory)
     try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
   }
+
+  /// Removes what runs have left that were killed themselves; once.
+  private static let sweep: Void = Leftovers.sweep("crash-test-", in: "/dev/shm")
 
   deinit {
     do { try FileManager.default.removeItem(at: url) } catch {
@@ -43,7 +47,11 @@ final class SmallDisk: Sendable {
     let number: Int32
   }
 
+  /// Unmounts and removes what runs have left that were killed themselves; once.
+  private static let sweep: Void = Leftovers.sweep("crash-disk-", in: NSTemporaryDirectory())
+
   init(byteCount: Int) throws {
+    Self.sweep
     path = NSTemporaryDirectory() + "/crash-disk-\(getpid())-" + UUID().uuidString
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     guard mount("tmpfs", path, "tmpfs", 0, "size=\(byteCount)") == 0 else {
@@ -63,5 +71,23 @@ final class SmallDisk: Sendable {
     // Lazily: what a failed test left open must not keep it.
     if umount2(path, Int32(MNT_DETACH)) != 0 { print("could not unmount \(path): error \(errno)") }
     rmdir(path)
+  }
+}
+
+/// What a run that was killed could not remove. Its directories bear the number of its process.
+private enum Leftovers {
+  static func sweep(_ prefix: String, in base: String) {
+    guard let names = try? FileManager.default.contentsOfDirectory(atPath: base) else { return }
+    for name in names where name.hasPrefix(prefix) {
+      let number = name.dropFirst(prefix.count).prefix { $0 != "-" }
+      guard let process = pid_t(number), kill(process, 0) != 0, errno == ESRCH else { continue }
+      let path = base + "/" + name
+      // Of what was no mount this changes nothing.
+      umount2(path, Int32(MNT_DETACH))
+      do {
+        try FileManager.default.removeItem(atPath: path)
+        print("left by a run that was killed: \(path)")
+      } catch { print("could not remove \(path): \(error)") }
+    }
   }
 }

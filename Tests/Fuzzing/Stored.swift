@@ -3,9 +3,15 @@ import HubProtocol
 import LMDB
 import ProfileStore
 
-/// A directory that is removed at the end of this process.
+/// A directory for this process; those of processes that have ended are removed.
 private func scratchDirectory(_ name: String) throws -> URL {
   let base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : NSTemporaryDirectory()
+  let prefix = "fuzz-\(name)-"
+  for old in try FileManager.default.contentsOfDirectory(atPath: base) where old.hasPrefix(prefix) {
+    guard let process = pid_t(old.dropFirst(prefix.count)), kill(process, 0) != 0, errno == ESRCH
+    else { continue }
+    try FileManager.default.removeItem(atPath: base + "/" + old)
+  }
   let directory = URL(
     filePath: "\(base)/fuzz-\(name)-\(getpid())", directoryHint: .isDirectory)
   try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
