@@ -351,7 +351,9 @@ extension Area {
       let scan = UInt32(truncatingIfNeeded: try tables.number(.scanCount, transaction))
       try transaction.scan(tables.known, record.map { .after($0) } ?? .all) { key, value in
         let row = try KnownRecordCodec.decode(value)
-        guard row.scan != scan, let known = areDeleted ? row.tombstone : row.live else {
+        // A tombstone that this device has put a record behind is no news of the record.
+        let tombstone = row.live == nil ? row.tombstone : nil
+        guard row.scan != scan, let known = areDeleted ? tombstone : row.live else {
           return .next
         }
         found.append((try RecordIDCodec.decode(key), try RecordMetadata(known, epochs)))
