@@ -124,9 +124,11 @@ extension Area {
 
   // MARK: Suspending
 
-  /// The areas of this process that a store has opened and somebody holds.
+  /// The areas of this process that a store has opened and somebody holds, in the order of their IDs:
+  /// what is done to all of them is done in the same order each time.
   static func all(of registry: StoreEnvironment) -> [Area] {
     known.withLock { $0.areas.values.compactMap(\.area) }.filter { $0.registry === registry }
+      .sorted { $0.id.description < $1.id.description }
   }
 
   /// Lets go of its files: environment and locks.
