@@ -197,7 +197,7 @@ public final class ProfileRegistry: Sendable {
     Self.directory(of: area, in: path)
   }
 
-  static func directory(of area: AreaID, in path: String) -> String {
+  package static func directory(of area: AreaID, in path: String) -> String {
     "\(path)/areas/\(area.description.prefix(2))/\(area)"
   }
 
@@ -221,7 +221,7 @@ public final class ProfileRegistry: Sendable {
     try Self.areas(in: path)
   }
 
-  static func areas(in path: String) throws -> [AreaID] {
+  package static func areas(in path: String) throws -> [AreaID] {
     try names(in: path).compactMap { AreaID($0.name) }
   }
 
