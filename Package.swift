@@ -72,6 +72,18 @@ let package = Package(
       ],
       path: "Tools/benchmark"),
 
+    // Devices, a hub and an executor of its own, all on one thread, by a seed; the machine that they run
+    // on stands before the C library, so only `simulator` may link it.
+    .target(
+      name: "Simulation",
+      dependencies: [
+        "HoldfastTesting", "ProfileSync", "ProfileStore", "HubProtocol", "LMDB",
+      ],
+      path: "Tools/Simulation"),
+    .target(name: "CMachine", dependencies: ["CLMDB"], path: "Tools/CMachine"),
+    .executableTarget(
+      name: "simulator", dependencies: ["Simulation", "CMachine"], path: "Tools/simulator"),
+
     .executableTarget(
       name: "quickstart-story", dependencies: ["Holdfast", "ToolSupport"], path: "Tools/story"),
     .executableTarget(name: "Readme", dependencies: ["Holdfast"], path: "Tests/Examples/Readme"),
@@ -158,6 +170,9 @@ let package = Package(
         "LMDB", "HubProtocol", "HubRules", "HubServer", "HubClient", "ProfileStore",
         "ProfileSync",
       ], path: "Tests/Fuzzing", exclude: ["corpus"]),
+    // What the simulator checks by, and `simulator` as a process: no dependency, see there.
+    .testTarget(
+      name: "SimulationTests", dependencies: ["Simulation", "ProfileStore", "HubProtocol"]),
     .testTarget(name: "ToolSupportTests", dependencies: ["ToolSupport"]),
     // `bench` is started as a process. It is no dependency: its malloc would be that of the tests.
     .testTarget(name: "BenchTests", dependencies: ["Measuring", "ToolSupport"]),

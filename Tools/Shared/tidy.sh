@@ -18,10 +18,12 @@ Tools/hubd            | HubServer ToolSupport              | $tidy_system
 Tools/profilectl      | ProfileStore LMDB HubProtocol ToolSupport | $tidy_system
 Tools/Measuring       | ToolSupport                        | $tidy_system
 Tools/benchmark       | LMDB HubProtocol ProfileStore ProfileSync HubClient CBench Measuring ToolSupport | $tidy_system
+Tools/Simulation      | HoldfastTesting ProfileSync ProfileStore HubProtocol LMDB | $tidy_system
+Tools/simulator       | Simulation CMachine                | $tidy_system
 Tools/story           | Holdfast HubProtocol ToolSupport   | $tidy_system
 "
 # C libraries, and the one folder that may import each, tests included.
-tidy_c_libraries="CLMDB:LMDB CCurl:HubClient CMicroHTTPD:HubServer CJOSE:HubServer CBench:bench"
+tidy_c_libraries="CLMDB:LMDB CCurl:HubClient CMicroHTTPD:HubServer CJOSE:HubServer CBench:bench CMachine:simulator"
 tidy_file_bytes_max=1048575
 
 # Checks the tree in the current directory. Prints each finding with its remedy on standard error
