@@ -86,3 +86,6 @@ static inline void clmdb_prefetch(
     __builtin_prefetch((const void *)p->asked);
   }
 }
+
+// Asks for the line of an address, of any at all: nothing is read, and none is a fault.
+static inline void clmdb_ask_for(uintptr_t address) { __builtin_prefetch((const void *)address); }

@@ -6,17 +6,21 @@ import LMDB
 ///
 /// A tree of one row for each owner is looked through at a dozen places, which among very many are in no
 /// cache: each costs as much as all the rest of a lookup. Here the group is found in a tree that stays
-/// small, and the owner in it by its tag: two places, and 24 bytes for each owner altogether.
+/// small, and the owner in it by its tag, which says where to look: one place that is in no cache.
 ///
 /// The owner's own bytes are not here, but in the area, which is asked whenever it is opened: two owners
 /// of one tag, of which there is one chance in 2^64 for each pair in a group, are an owner and an
 /// area that disagree, not a mistaken one.
 ///
-/// A value is the tags (8 each, little-endian, ascending), then their areas (16 each).
+/// A value is the number of homes (8, little-endian), then slots of a tag (8, little-endian) and its area
+/// (16); 24 zeros are a slot that nobody has. A tag's home is that many homes by its part of all
+/// numbers; tags lie in ascending order, each in its home or, where that is taken, as soon behind it as
+/// can be, so that what a group holds decides its bytes. There are half as many homes again as owners.
 struct OwnerGroup: Equatable {
-  /// How many groups there are: at 100,000 owners about 19 KB each, found in one page.
+  /// How many groups there are: at 100,000 owners about 28 KB each, found in one page.
   static let count: UInt16 = 128
-  private static let entryByteCount = 24
+  private static let headByteCount = 8
+  private static let slotByteCount = 24
 
   private(set) var entries: [(tag: UInt64, area: UUID)] = []
 
@@ -65,27 +69,62 @@ struct OwnerGroup: Equatable {
 
   /// The area of an owner's tag, looked up in place.
   /// - Parameter bytes: of the group's value.
-  /// - Throws: `damaged` when it has not the length of one.
+  /// - Throws: `damaged` when it is not one.
   static func area(of tag: UInt64, in bytes: RawSpan) throws(StoreError) -> UUID? {
-    let count = try count(in: bytes)
+    let shape = try Shape(of: bytes)
     return bytes.withUnsafeBytes { bytes in
-      func at(_ index: Int) -> UInt64 {
-        UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: index * 8, as: UInt64.self))
+      var place = offset(of: tag, homes: shape.homes)
+      while place < bytes.count {
+        let found = Self.tag(at: place, in: bytes)
+        if found >= tag {
+          guard found == tag else { return nil }
+          return area(at: place, in: bytes)
+        }
+        if found == 0, area(at: place, in: bytes) == nil { return nil }
+        place += slotByteCount
       }
-      // Tags are as good as random: where one lies is known but for a few places.
-      var index = Int(truncatingIfNeeded: tag.multipliedFullWidth(by: UInt64(count)).high)
-      while index > 0, at(index - 1) >= tag { index -= 1 }
-      while index < count, at(index) < tag { index += 1 }
-      guard index < count, at(index) == tag else { return nil }
-      let place = count * 8 + index * 16
-      return UUID(uuid: bytes.loadUnaligned(fromByteOffset: place, as: uuid_t.self))
+      return nil
     }
   }
 
-  private static func count(in bytes: RawSpan) throws(StoreError) -> Int {
-    let (count, rest) = bytes.byteCount.quotientAndRemainder(dividingBy: entryByteCount)
-    guard rest == 0 else { throw .damaged("accounts") }
-    return count
+  /// Where in a value with so many homes a tag lies, or a few slots behind it.
+  static func offset(of tag: UInt64, homes: UInt64) -> Int {
+    headByteCount + Int(tag.multipliedFullWidth(by: homes).high) * slotByteCount
+  }
+
+  /// How many homes a value has.
+  /// - Throws: `damaged`.
+  static func homes(in bytes: RawSpan) throws(StoreError) -> UInt64 { try Shape(of: bytes).homes }
+
+  private static func tag(at place: Int, in bytes: UnsafeRawBufferPointer) -> UInt64 {
+    UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self))
+  }
+
+  /// - Returns: nil for a slot that nobody has; no area has the UUID of zeros.
+  private static func area(at place: Int, in bytes: UnsafeRawBufferPointer) -> UUID? {
+    let first = bytes.loadUnaligned(fromByteOffset: place + 8, as: UInt64.self)
+    let second = bytes.loadUnaligned(fromByteOffset: place + 16, as: UInt64.self)
+    guard first | second != 0 else { return nil }
+    return UUID(uuid: bytes.loadUnaligned(fromByteOffset: place + 8, as: uuid_t.self))
+  }
+
+  /// How a value is divided.
+  private struct Shape {
+    let homes: UInt64
+
+    init(count: Int) { homes = UInt64(count + (count + 1) / 2) }
+
+    init(of bytes: RawSpan) throws(StoreError) {
+      guard bytes.byteCount >= headByteCount else { throw .damaged("accounts") }
+      let (slots, rest) = (bytes.byteCount - headByteCount)
+        .quotientAndRemainder(dividingBy: slotByteCount)
+      homes = UInt64(
+        littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: 0, as: UInt64.self))
+      guard rest == 0, homes <= slots else { throw .damaged("accounts") }
+    }
+
+    /// 0 also where there is no home.
+    func home(of tag: UInt64) -> Int { Int(tag.multipliedFullWidth(by: homes).high) }
   }
 
   // MARK: Changing
@@ -94,16 +133,18 @@ struct OwnerGroup: Equatable {
 
   /// - Throws: `damaged`.
   init(_ bytes: RawSpan) throws(StoreError) {
-    let count = try Self.count(in: bytes)
-    entries = bytes.withUnsafeBytes { bytes in
-      (0..<count).map { index in
-        (
-          UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: index * 8, as: UInt64.self)),
-          UUID(
-            uuid: bytes.loadUnaligned(fromByteOffset: count * 8 + index * 16, as: uuid_t.self))
-        )
+    _ = try Shape(of: bytes)
+    let found = bytes.withUnsafeBytes { bytes in
+      stride(from: Self.headByteCount, to: bytes.count, by: Self.slotByteCount).compactMap {
+        place in
+        Self.area(at: place, in: bytes).map { (tag: Self.tag(at: place, in: bytes), area: $0) }
       }
     }
+    // What is found in its place only is also to be changed only.
+    guard zip(found, found.dropFirst()).allSatisfy({ $0.tag < $1.tag }) else {
+      throw .damaged("accounts")
+    }
+    entries = found
   }
 
   subscript(tag: UInt64) -> UUID? {
@@ -117,14 +158,20 @@ struct OwnerGroup: Equatable {
 
   /// The value's bytes.
   func encoded() -> [UInt8] {
+    let shape = Shape(count: entries.count)
     var bytes: [UInt8] = []
-    bytes.reserveCapacity(entries.count * Self.entryByteCount)
-    for entry in entries {
-      withUnsafeBytes(of: entry.tag.littleEndian) { bytes.append(contentsOf: $0) }
+    bytes.reserveCapacity(Self.headByteCount + (Int(shape.homes) + 8) * Self.slotByteCount)
+    withUnsafeBytes(of: shape.homes.littleEndian) { bytes.append(contentsOf: $0) }
+    func fill(upTo slot: Int) {
+      let missing = Self.headByteCount + slot * Self.slotByteCount - bytes.count
+      if missing > 0 { bytes.append(contentsOf: repeatElement(0, count: missing)) }
     }
     for entry in entries {
+      fill(upTo: shape.home(of: entry.tag))
+      withUnsafeBytes(of: entry.tag.littleEndian) { bytes.append(contentsOf: $0) }
       withUnsafeBytes(of: entry.area.uuid) { bytes.append(contentsOf: $0) }
     }
+    fill(upTo: Int(shape.homes))
     return bytes
   }
 }

@@ -119,6 +119,7 @@ package struct RegistryIndex: Sendable {
   private let areas: Table<UUIDCodec, AreaRowCodec>
   /// Number of a group → ``OwnerGroup``.
   private let accounts: Table<UInt16Codec, BytesCodec>
+  private let recentGroups = RecentGroups()
   private let intents: Table<UUIDCodec, IntentCodec>
 
   private struct WeakStore: Sendable { weak let store: StoreEnvironment? }
@@ -154,8 +155,11 @@ package struct RegistryIndex: Sendable {
   package var environment: Environment { store.environment }
 
   private static let formatKey = "format"
-  /// Of the registry; its areas have their own. An earlier one had a row for each owner.
-  private static let format: UInt32 = 3
+  /// Of the registry; its areas have their own. Earlier ones had a row for each owner, then groups of
+  /// another form.
+  private static let format: UInt32 = 4
+  /// The earliest that can be brought to it.
+  private static let formatMin: UInt32 = 2
   /// The ID of the current signed-out area.
   private static let unownedKey = "unowned"
   /// The account whose sign-in decided nothing about the unowned data.
@@ -246,14 +250,16 @@ package struct RegistryIndex: Sendable {
 
   /// The area of an account, as the registry knows it. Constant cost.
   package func area(of owner: Data) throws -> AreaID? {
-    try read { try self.area(of: owner, $0) }
+    let place = OwnerGroup.Place(owner)
+    recentGroups.ask(for: place)
+    return try read { try self.area(at: place, $0) }
   }
 
   private func area<T: Transaction & ~Copyable>(
-    of owner: Data, _ transaction: borrowing T
+    at place: OwnerGroup.Place, _ transaction: borrowing T
   ) throws -> AreaID? {
-    let place = OwnerGroup.Place(owner)
     guard let bytes = try transaction.bytes(of: place.group, in: accounts) else { return nil }
+    try recentGroups.note(place, bytes)
     return try OwnerGroup.area(of: place.tag, in: bytes).map { AreaID(uuid: $0) }
   }
 
@@ -289,9 +295,11 @@ package struct RegistryIndex: Sendable {
 
   /// The area of an account, and whether something was begun anywhere. Constant cost.
   func place(of owner: Data) throws -> (area: AreaID?, hasIntents: Bool) {
-    try read { transaction in
+    let place = OwnerGroup.Place(owner)
+    recentGroups.ask(for: place)
+    return try read { transaction in
       (
-        try self.area(of: owner, transaction),
+        try self.area(at: place, transaction),
         try transaction.count(of: intents) > 0
       )
     }
@@ -332,18 +340,20 @@ package struct RegistryIndex: Sendable {
     }
   }
 
-  /// Whether it is of the format before this one: its owners are not where lookups find them.
+  /// Whether it is of a format before this one: its owners are not where lookups find them.
   func needsAccounts() throws -> Bool {
-    try read { try Self.storedFormat($0, in: values) } == Self.format - 1
+    guard let format = try read({ try Self.storedFormat($0, in: values) }) else { return false }
+    return (Self.formatMin..<Self.format).contains(format)
   }
 
   // MARK: Writing, under the store's lock
 
-  /// Brings a registry of the format before to this one: its rows say all that is needed.
+  /// Brings a registry of a format before to this one: its rows say all that is needed.
   func indexAccounts() throws {
     let owned = try snapshot().areas.filter { $0.value.state == .owned }
     guard let keeping = try recordKeeping() else { throw StoreError.damaged("registry") }
     try write { writing in
+      writing.forgetAccounts()
       for (area, row) in owned { writing.set(area, row) }
       writing.setFormat(keeping)
     }
@@ -368,6 +378,7 @@ package struct RegistryIndex: Sendable {
   package struct Writing {
     fileprivate enum Change {
       case format(RecordKeepingMark)
+      case noAccounts
       case row(AreaID, AreaRow?)
       case intent(AreaID, Intent?)
       case undecided(Data?)
@@ -377,6 +388,8 @@ package struct RegistryIndex: Sendable {
     fileprivate var changes: [Change] = []
 
     mutating func setFormat(_ keeping: RecordKeepingMark) { changes.append(.format(keeping)) }
+    /// Lookups find nobody, until rows are set again.
+    mutating func forgetAccounts() { changes.append(.noAccounts) }
     package mutating func set(_ area: AreaID, _ row: AreaRow?) { changes.append(.row(area, row)) }
     package mutating func setIntent(_ area: AreaID, _ intent: Intent?) {
       changes.append(.intent(area, intent))
@@ -392,6 +405,7 @@ package struct RegistryIndex: Sendable {
       writer.write(Self.format)
       try transaction.put(writer.bytes, for: Self.formatKey, in: values)
       try transaction.put([keeping.rawValue], for: Self.keepingKey, in: values)
+    case .noAccounts: try transaction.deleteAll(in: accounts)
     case .row(let area, let row): try apply(row, of: area, &transaction)
     case .intent(let area, let intent):
       if let intent {
@@ -415,7 +429,7 @@ package struct RegistryIndex: Sendable {
     _ row: AreaRow?, of area: AreaID, _ transaction: inout WriteTransaction
   ) throws {
     let old = try transaction.value(of: area.uuid, in: areas)
-    if let owner = old?.owner, try self.area(of: owner, transaction) == area,
+    if let owner = old?.owner, try self.area(at: OwnerGroup.Place(owner), transaction) == area,
       row?.state != .owned || row?.owner != owner
     {
       try set(nil, of: owner, &transaction)
