@@ -73,6 +73,12 @@ extension Metric {
   package static let pushHubRows = Metric("part: the hub's rows", "s", isCost: true)
   package static let pushClientRows = Metric("part: the client's deletes", "s", isCost: true)
   package static let pushParts = Metric("the parts together", "s", isCost: true)
+  package static let managedPush = Metric(
+    "the whole push, records in the area", "s", isCost: true)
+  package static let managedPushClientRows = Metric(
+    "part: the client's rows, records in the area", "s", isCost: true)
+  package static let managedPushParts = Metric(
+    "the parts together, records in the area", "s", isCost: true)
   package static let pushCommits = Metric(
     "durable commits of the client", "per batch", isComparable: false)
 

@@ -111,6 +111,7 @@ package struct Metric: Hashable, Sendable {
     case .batchShuffled: .pagesShuffled
     case .replay: .replayParts
     case .push: .pushParts
+    case .managedPush: .managedPushParts
     default: self
     }
   }

@@ -1,5 +1,6 @@
 import Foundation
 import Measuring
+import ProfileStore
 import ToolSupport
 
 /// `bench`: the module LMDB and profiles against C on liblmdb and against SQLite, in one run.
@@ -142,9 +143,11 @@ enum BenchCommand {
         for group in replays.groups() { try runner.run(group, into: &samples) }
         try replays.remove()
       case .push:
-        let pushes = try Pushes(context)
-        try runner.run(pushes.group(), into: &samples)
-        try pushes.remove()
+        for keeping in [ProfileRegistry.RecordKeeping.app, .area] {
+          let pushes = try Pushes(context, keeping: keeping)
+          try runner.run(pushes.group(), into: &samples)
+          try pushes.remove()
+        }
       case .switching:
         let switching = try Switching(context)
         for group in switching.groups() { try runner.run(group, into: &samples) }

@@ -9,10 +9,14 @@ import ProfileSync
 /// R5: mutations pushed to `hubd` over the loopback in batches of 500; and its parts, each by itself in
 /// the same round: HTTP with the same bytes, C putting the rows that the hub puts, and C deleting
 /// those that the client deletes, a durable transaction for each batch.
+///
+/// It is measured for an app with a store of its own, whose mutations only leave the area; and for one
+/// that keeps its records in the area, where each becomes a record: there C also puts what the client puts.
 final class Pushes {
   static let countByDefault = 10_000
 
   private let context: Context
+  private let keeping: ProfileRegistry.RecordKeeping
   private let count: Int
   private let directory: String
   private let copies: String
@@ -24,15 +28,17 @@ final class Pushes {
   private let clientRows = RowSteps()
   private var accounts = 0
 
-  init(_ context: Context) throws {
+  init(_ context: Context, keeping: ProfileRegistry.RecordKeeping) throws {
     self.context = context
+    self.keeping = keeping
     count = min(Self.countByDefault, context.documents.count)
     directory = try context.freshDirectory()
     copies = try context.freshDirectory()
     process = try HubProcess(in: directory)
     connection = try HubConnection(url: process.url)
     echo = try EchoServer()
-    let store = try Self.waiting(context, count, try process.token(for: "heard"), connection)
+    let store = try Self.waiting(
+      context, count, try process.token(for: "heard"), connection, keeping)
     let snapshots = Snapshots(of: process.dataFile, store.store.dataFile, in: copies)
     let settled = SettledBatches(store.store)
     let tap = Wiretap(connection) { request in
@@ -44,7 +50,7 @@ final class Pushes {
       }
     }
     store.store.registry.connect(to: tap)
-    _ = try store.store.pass()
+    try store.store.pushPass(keeping)
     heard = tap.take().filter { $0.path == "/v1/mutations" }
     for step in 0..<heard.count {
       try hubRows.note(from: snapshots.hub(step), to: snapshots.hub(step + 1))
@@ -63,16 +69,20 @@ final class Pushes {
 
   func group() -> Group {
     Group(
-      .push, "\(count) mutations", pairedRounds: 7, [Subject(together: { [self] in try round() })])
+      .push,
+      "\(count) mutations, records \(keeping == .area ? "in the area" : "in the app's store")",
+      pairedRounds: 7, [Subject(together: { [self] in try round() })])
   }
 
   /// A store whose first scan is over and in whose outbox the mutations wait.
   private static func waiting(
-    _ context: Context, _ count: Int, _ token: String, _ transport: any HubTransport
+    _ context: Context, _ count: Int, _ token: String, _ transport: any HubTransport,
+    _ keeping: ProfileRegistry.RecordKeeping
   ) throws -> (directory: String, store: SignedInStore) {
     let directory = try context.freshDirectory()
-    let store = try SignedInStore.make(in: directory, token: token, transport: transport)
-    _ = try store.pass()
+    let store = try SignedInStore.make(
+      in: directory, token: token, transport: transport, keeping: keeping)
+    try store.pushPass(keeping)
     var random = SplitMix64(seed: Documents.seed + 7)
     let edits = Edits(context, random.permutation(of: context.documents.count).prefix(count))
     try blocking {
@@ -89,13 +99,22 @@ final class Pushes {
       echo.url(answering: $0.answerByteCount)
     }
     let hub = try perform(hubRows, copies + "/hub-0", deletesOnly: false)
-    let client = try perform(clientRows, copies + "/client-0", deletesOnly: true)
+    let isManaged = keeping == .area
+    let client = try perform(clientRows, copies + "/client-0", deletesOnly: !isManaged)
     let pushed = try push()
+    let parts = bare.seconds + hub.seconds + client.seconds
+    guard !isManaged else {
+      return [
+        Reading(.c, .managedPushClientRows, client.seconds),
+        Reading(.c, .managedPushParts, parts),
+        Reading(.holdfast, .managedPush, pushed.seconds),
+      ]
+    }
     return [
       Reading(.c, .pushBare, bare.seconds),
       Reading(.c, .pushHubRows, hub.seconds),
       Reading(.c, .pushClientRows, client.seconds),
-      Reading(.c, .pushParts, bare.seconds + hub.seconds + client.seconds),
+      Reading(.c, .pushParts, parts),
       Reading(.holdfast, .push, pushed.seconds),
       Reading(.holdfast, .pushCommits, Double(pushed.commits) / Double(heard.count)),
     ]
@@ -117,13 +136,13 @@ final class Pushes {
     accounts += 1
     let token = try process.token(for: "pushed-\(accounts)")
     let tap = Wiretap(connection)
-    let (pushing, store) = try Self.waiting(context, count, token, tap)
+    let (pushing, store) = try Self.waiting(context, count, token, tap, keeping)
     _ = tap.take()
     let commitsAtPull = CommitsAtPull(store)
     let listening = Wiretap(connection) { commitsAtPull.note($0) }
     store.registry.connect(to: listening)
     let commits = store.commitCount
-    _ = try store.pass()
+    try store.pushPass(keeping)
     let exchanges = listening.take()
     let left = try store.profile.pendingSummary().count
     guard left == 0, let first = exchanges.firstIndex(where: { $0.path == "/v1/mutations" }),

@@ -91,6 +91,16 @@ final class SignedInStore: Sendable {
     return pass
   }
 
+  /// One pass of an app that keeps its records there; a store of the app's own takes no time.
+  func pushPass(_ keeping: ProfileRegistry.RecordKeeping) throws {
+    guard keeping == .app else { return _ = try pass() }
+    _ = try blocking { [profile, account] in
+      try await profile.synchronize(account: account) { batch in
+        _ = try batch.changes(localOwner: account.bytes)
+      }
+    }
+  }
+
   /// Touches every record of the area.
   func seen() throws -> Pass {
     var pass = Pass()
