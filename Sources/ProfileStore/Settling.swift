@@ -42,6 +42,7 @@ struct Settling {
     let waiting = try WaitingEntries(settlements.map(\.order), in: tables, transaction)
     var gone: Set<UInt64> = []
     for (index, (order, mutation, settlement)) in settlements.enumerated() {
+      LongWork.yield(at: index)
       if case .acknowledged(let version) = settlement,
         try takeOnly(order, mutation, version, waiting.bytes(index), &transaction)
       {

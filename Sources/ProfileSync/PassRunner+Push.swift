@@ -56,7 +56,7 @@ extension PassRunner {
   }
 
   /// What settles batches while the next one is at the hub.
-  private typealias SettlingCommit = RunningCommit<[AnsweredBatch], [OutgoingBatch]>
+  private typealias SettlingCommit = GatheringCommit<AnsweredBatch, [OutgoingBatch]>
 
   /// What a push has in hand.
   private struct PushWork: Sendable {
@@ -69,7 +69,7 @@ extension PassRunner {
     var sent: AnsweredBatch?
     /// What lies behind it; the area knows that it is about to be sent.
     var ahead: [OutgoingBatch] = []
-    /// What the hub has answered and no commit has begun to settle.
+    /// What the hub has answered and no commit settles.
     var unsettled: [AnsweredBatch] = []
     var settling: SettlingCommit?
     var refusal: Refused?
@@ -166,10 +166,14 @@ extension PassRunner {
   ) async throws -> PushMachine.Event {
     guard let last = work.sent, !work.ahead.isEmpty else { throw SyncError.stateLost }
     let batch = try outgoing(items, of: work.ahead.removeFirst(), hub)
-    work.unsettled.append(last)
     work.sent = nil
+    if work.settling?.join(last) != true { work.unsettled.append(last) }
     guard try !hasBeenDecided(&work), batch.items.count == items.count else { return .decided }
-    if work.settling?.hasEnded ?? true { try await settleNext(&work, lookahead) }
+    if work.settling?.hasEnded ?? true {
+      // What goes behind this one has to be known on disk first.
+      let patience = work.ahead.isEmpty ? .zero : SyncLimits.settlingPatience
+      try await settleNext(&work, lookahead, patience: patience)
+    }
     work.sent = AnsweredBatch(items: batch.items, answer: try await send(batch, hub))
     // Nothing more is known on disk as about to be sent before that commit has ended.
     if work.ahead.isEmpty, work.settling != nil { try await settleNext(&work, lookahead) }
@@ -186,7 +190,10 @@ extension PassRunner {
   }
 
   /// Waits for the commit that runs, and begins the next one.
-  private func settleNext(_ work: inout PushWork, _ lookahead: NextBatches?) async throws {
+  /// - Parameter patience: how long a batch that is alone waits for the next one.
+  private func settleNext(
+    _ work: inout PushWork, _ lookahead: NextBatches?, patience: Duration = .zero
+  ) async throws {
     if let commit = work.settling {
       work.settling = nil
       do {
@@ -196,19 +203,22 @@ extension PassRunner {
         work.unsettled = []
         throw error
       }
-      for batch in commit.group { count(settled: batch) }
+      for batch in commit.items { count(settled: batch) }
       show(.sending, UInt64(report.sent), of: max(work.total, UInt64(report.sent)))
     }
-    guard let last = work.unsettled.last else { return }
-    let batches = work.unsettled
-    work.unsettled = []
+    guard !work.unsettled.isEmpty else { return }
     let next = Self.next(lookahead, behind: work.ahead)
-    work.settling = SettlingCommit(batches) { [area, policy] in
-      try await area.settle(
+    work.settling = SettlingCommit(
+      work.unsettled, countMax: SyncLimits.settledTogetherCount, patience: patience,
+      clock: caller.clock
+    ) { [area, policy] batches in
+      guard let last = batches.last else { return [] }
+      return try await area.settle(
         batches.flatMap(\.settlements), epoch: last.answer.epoch,
         highWater: last.answer.highWater, policy: policy, deferred: batches.flatMap(\.deferred),
         markingNext: next)
     }
+    work.unsettled = []
   }
 
   /// Settles everything that the hub has answered.

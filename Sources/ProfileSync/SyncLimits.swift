@@ -10,8 +10,12 @@ package enum SyncLimits {
   static let pushByteCountMax = 32 << 20
   /// Batches of the outbox that are looked up ahead of the one that goes, and their bytes; a single larger
   /// one comes alone.
-  static let aheadBatchCountMax = 4
+  static let aheadBatchCountMax = 6
   static let aheadByteCountMax = 4 << 20
+  /// Batches of a push that share the commit which settles them, and how long the first of them waits for
+  /// the others while the next one is at the hub.
+  static let settledTogetherCount = 2
+  static let settlingPatience = Duration.milliseconds(10)
   /// Pages in one leg of a scan from zero.
   static let legPageCountMax = 100
   /// Pages that a plain pull follows beyond the high water at its beginning.

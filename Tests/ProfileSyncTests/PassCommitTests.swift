@@ -102,7 +102,7 @@ struct PassCommitTests {
     }
   }
 
-  @Test("no more than five batches are remembered before the first of them is settled")
+  @Test("no more than seven batches are remembered before the first of them is settled")
   func rememberedAtMost() async throws {
     try await TestHub.run(HubLimits(pushMutations: 5)) { hub in
       let person = try await Device(hub).signIn()
@@ -116,7 +116,7 @@ struct PassCommitTests {
       await expect(.hubUnreachable) { try await person.pass() }
       #expect(
         try person.profile.outbox().map(\.firstSent)
-          == [UInt64?](repeating: 1, count: 25) + [UInt64?](repeating: nil, count: 25))
+          == [UInt64?](repeating: 1, count: 35) + [UInt64?](repeating: nil, count: 15))
     }
   }
 

@@ -404,10 +404,10 @@ struct PushMachineTests {
   @Test(
     "what is looked up ahead: some batches behind the one that goes, or that is settled by itself",
     arguments: [
-      ([.read(four)], 4, 4),
-      ([.read(four), .verdicts(steady, ahead: nextFour)], 8, 4),
-      ([.read(four), .verdicts(steady)], 4, 4),
-      ([.read(one), .verdicts([.deferred], ahead: second)], 1, 4),
+      ([.read(four)], 4, 6),
+      ([.read(four), .verdicts(steady, ahead: nextFour)], 8, 6),
+      ([.read(four), .verdicts(steady)], 4, 6),
+      ([.read(one), .verdicts([.deferred], ahead: second)], 1, 6),
       // Nothing goes ahead while the size is being found; what goes next is remembered all the same.
       ([.read(four), tooLarge, .read(Array(items[0..<2]))], nil, 0),
       (bisectedToOne, nil, 0),
