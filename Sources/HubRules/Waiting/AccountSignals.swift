@@ -7,7 +7,8 @@ import Synchronization
 /// many does no harm, and several become one. Any number may wait; none takes a thread.
 package final class AccountSignals: Sendable {
   private struct State {
-    var subscriptions: [AccountID: [ObjectIdentifier: Subscription]] = [:]
+    var subscriptions: [AccountID: [UInt64: Subscription]] = [:]
+    var last: UInt64 = 0
     var count = 0
     var isClosed = false
   }
@@ -35,11 +36,12 @@ package final class AccountSignals: Sendable {
   /// Begins to listen; to be given back with ``unsubscribe(_:)``. One that comes after
   /// ``close()`` is over from the start.
   package func subscribe(to account: AccountID) -> Subscription {
-    let subscription = Subscription(account: account, alarms: alarms)
-    let isClosed = state.withLock { state in
-      state.subscriptions[account, default: [:]][ObjectIdentifier(subscription)] = subscription
+    let (subscription, isClosed) = state.withLock { state in
+      state.last += 1
+      let subscription = Subscription(account: account, number: state.last, alarms: alarms)
+      state.subscriptions[account, default: [:]][state.last] = subscription
       state.count += 1
-      return state.isClosed
+      return (subscription, state.isClosed)
     }
     if isClosed { subscription.end(.stopping) }
     return subscription
@@ -49,17 +51,18 @@ package final class AccountSignals: Sendable {
   package func unsubscribe(_ subscription: Subscription) {
     state.withLock { state in
       let account = subscription.account
-      let removed = state.subscriptions[account]?.removeValue(
-        forKey: ObjectIdentifier(subscription))
+      let removed = state.subscriptions[account]?.removeValue(forKey: subscription.number)
       if removed != nil { state.count -= 1 }
       if state.subscriptions[account]?.isEmpty ?? false { state.subscriptions[account] = nil }
     }
   }
 
-  /// Something of the account may have changed, and is committed.
+  /// Something of the account may have changed, and is committed. Who came first is told first.
   package func wake(_ account: AccountID) {
     let woken = state.withLock { state in state.subscriptions[account].map { Array($0.values) } }
-    for subscription in woken ?? [] { subscription.change() }
+    for subscription in (woken ?? []).sorted(by: { $0.number < $1.number }) {
+      subscription.change()
+    }
   }
 
   /// The hub stops: ends every wait, and every later one as it begins.

@@ -7,6 +7,8 @@ import Synchronization
 /// change in between is told by the next wait. Waiting takes no thread.
 package final class Subscription: Sendable {
   package let account: AccountID
+  /// In the order of listening.
+  let number: UInt64
   private let alarms: WaitAlarms
   private let state = Mutex(State())
 
@@ -22,8 +24,9 @@ package final class Subscription: Sendable {
     }
   }
 
-  init(account: AccountID, alarms: WaitAlarms) {
+  init(account: AccountID, number: UInt64, alarms: WaitAlarms) {
     self.account = account
+    self.number = number
     self.alarms = alarms
   }
 

@@ -12,7 +12,7 @@ final class WaitAlarms: Sendable {
   }
 
   fileprivate struct Key: Hashable {
-    let subscription: ObjectIdentifier
+    let subscription: UInt64
     let turn: UInt64
   }
 
@@ -42,7 +42,7 @@ final class WaitAlarms: Sendable {
 
   /// Sets the alarm of one wait.
   func set(for subscription: Subscription, turn: UInt64, within limit: Duration) -> Alarm {
-    let key = Key(subscription: ObjectIdentifier(subscription), turn: turn)
+    let key = Key(subscription: subscription.number, turn: turn)
     guard limit > .zero else {
       subscription.alarm(of: turn)
       return Alarm(key: key, tick: .min)
@@ -73,7 +73,10 @@ final class WaitAlarms: Sendable {
         if state.wheel.isEmpty { state.isRunning = false }
         return (due, state.wheel.isEmpty)
       }
-      for alarm in due { alarm.value.alarm(of: alarm.key.turn) }
+      // In one order, whatever the wheel's is.
+      for alarm in due.sorted(by: { $0.key.subscription < $1.key.subscription }) {
+        alarm.value.alarm(of: alarm.key.turn)
+      }
       guard !isDone else { return }
     }
   }
