@@ -4,7 +4,7 @@ import Synchronization
 /// Files that this process has looked at, or has closed itself: who opens the next one of them a
 /// thousand times a minute does not read it a thousand times.
 private struct SeenFiles {
-  private static let countMax = 4_096
+  private static let countMax = 65_536
   /// The commit that each had.
   private var files: [EnvironmentRegistry.FileID: UInt64] = [:]
 
@@ -13,7 +13,10 @@ private struct SeenFiles {
   }
 
   mutating func note(_ file: EnvironmentRegistry.FileID, _ transaction: UInt64) {
-    if files.count >= Self.countMax, files[file] == nil { files = [:] }
+    if files.count >= Self.countMax, files[file] == nil {
+      // Whichever: half of them are known still.
+      files = Dictionary(uniqueKeysWithValues: files.dropFirst(files.count / 2).map { $0 })
+    }
     files[file] = transaction
   }
 
@@ -26,6 +29,24 @@ extension Environment {
 
   /// As if this process had opened no file yet: for tests that change what lies on the disk.
   package static func forgetSeenFiles() { seen.withLock { $0.forget() } }
+
+  /// Does what opening a file will do anyway, while others may still be opened and closed.
+  static func checkAhead(_ directory: String, _ configuration: Configuration) {
+    guard configuration.access != .read, configuration.sealedByteCountMax > 0,
+      let id = EnvironmentRegistry.FileID(file: directory + "/data.mdb"),
+      !EnvironmentRegistry.shared.hasOpen(id)
+    else { return }
+    do {
+      let file = try PageFile(directory: directory)
+      guard let meta = file.newestMeta,
+        (Int(clamping: meta.lastPage) + 1) * file.pageByteCount <= configuration.sealedByteCountMax
+      else { return }
+      try requireUnharmed(id, in: directory)
+    } catch {
+      // It is not noted as seen: opening finds the same, and says it.
+      return
+    }
+  }
 
   /// Looks at every page that the last commit reaches before LMDB maps them: it believes what stands
   /// there, and garbage can end the process.
@@ -53,10 +74,11 @@ extension Environment {
     let finding = report.findings.first { $0.kind != .pageLeaked }
     try requireIs(finding == nil, finding?.description ?? "")
     try requireIs(arePaired(pages), "the meta pages are not those of two commits in a row")
-    if let seal = Seal(in: directory), seal.file == id, seal.transaction == meta.transaction {
+    if let seal = Seal(in: directory), seal.speaks(of: id, meta.transaction, walk.head) {
       try requireIs(
         seal.sum == walk.sum.value,
-        "its content is not what it was when it was closed: something on the disk has changed")
+        "its content is not what it was when it was closed: something on the disk has changed; if "
+          + "somebody has changed it on purpose, remove \(Seal.path(in: directory))")
     }
     seen.withLock { $0.note(id, meta.transaction) }
   }
@@ -84,10 +106,11 @@ extension Environment {
   /// Before it is closed, while nobody of this process is inside: notes what the file holds.
   ///
   /// Others may commit meanwhile; then the last of them to close it seals it.
-  func sealIfSmall() {
-    guard configuration.sealedByteCountMax > 0, commitCount > 0, !gate.isBroken else { return }
+  func sealIfSmall(byteCountMax: Int) {
+    let byteCountMax = min(byteCountMax, configuration.sealedByteCountMax)
+    guard byteCountMax > 0, commitCount > 0 else { return }
     do {
-      try seal()
+      try seal(byteCountMax: byteCountMax)
     } catch {
       // What cannot be read now is told to whoever opens it next; without a seal only the form is
       // checked.
@@ -95,18 +118,21 @@ extension Environment {
     }
   }
 
-  private func seal() throws {
+  private func seal(byteCountMax: Int) throws {
     let file = try PageFile(directory: path)
     guard let numbers = FileNumbers(descriptor: file.descriptor),
       EnvironmentRegistry.FileID(numbers) == fileID, let meta = file.newestMeta,
-      (Int(clamping: meta.lastPage) + 1) * file.pageByteCount <= configuration.sealedByteCountMax
+      (Int(clamping: meta.lastPage) + 1) * file.pageByteCount <= byteCountMax
     else { return }
     let walk = try IntegrityWalk(file: file, meta: meta, isSumming: true) { _ in }
     let report = try walk.run()
     try file.readMetaPages()
     // A seal over damage would hide it.
-    guard report.isIntact, file.newestMeta == meta else { return }
-    Seal(file: fileID, transaction: meta.transaction, sum: walk.sum.value).write(in: path)
+    guard report.findings.allSatisfy({ $0.kind == .pageLeaked }), file.newestMeta == meta else {
+      return
+    }
+    Seal(file: fileID, transaction: meta.transaction, sum: walk.sum.value, head: walk.head)
+      .write(in: path)
     Self.seen.withLock { $0.note(fileID, meta.transaction) }
   }
 }

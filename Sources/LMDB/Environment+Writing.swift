@@ -199,7 +199,7 @@ extension Environment {
   /// again gives a new one. Where a long reader stands in the way the next write tries again.
   private func giveUp() {
     _ = gate.exclusively(patience: .milliseconds(100)) {
-      closeHandle()
+      closeHandle(sealing: 0)
       return .broken
     }
   }

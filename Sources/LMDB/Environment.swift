@@ -64,6 +64,7 @@ import Synchronization
     at path: String, configuration: Configuration, number: UInt64
   ) throws(LMDBError) -> Environment {
     let file = path + "/data.mdb"
+    checkAhead(path, configuration)
     let environment = try EnvironmentRegistry.shared.environment(file: file, in: path) {
       (found: consuming DataFile?) throws(LMDBError) in
       if let found = found.take() {
@@ -190,7 +191,7 @@ import Synchronization
 
   deinit {
     // In a forked child the handle belongs to the parent.
-    if !isClosed, fork.isOurs { closeHandle() }
+    if !isClosed, fork.isOurs { closeHandle(sealing: .max) }
   }
 
   /// Closes it for every holder: waits for the running transactions, then later calls throw `closed`.
@@ -201,7 +202,9 @@ import Synchronization
   public func close() throws(LMDBError) { try close(patience: .seconds(30)) }
 
   /// The same with another patience.
-  package func close(patience: Duration) throws(LMDBError) {
+  /// - Parameter sealing: up to how many bytes it is sealed where the time to close it is short; see
+  ///   ``Configuration/sealedByteCountMax``, which holds, too.
+  package func close(patience: Duration, sealing: Int = .max) throws(LMDBError) {
     try requireOwnProcess("close")
     let thread = ThreadState.current
     trapUnless(
@@ -210,15 +213,16 @@ import Synchronization
     let isDone = withTurn {
       isClosed
         || gate.exclusively(patience: patience) {
-          closeHandle()
+          closeHandle(sealing: sealing)
           return .closed
         }
     }
     guard isDone else { throw LMDBError(.busy, operation: "close", path: path) }
   }
 
-  func closeHandle() {
-    sealIfSmall()
+  /// - Parameter sealing: up to how many bytes it is sealed; 0 where what is left behind may not be whole.
+  func closeHandle(sealing: Int) {
+    sealIfSmall(byteCountMax: sealing)
     EnvironmentRegistry.shared.close(fileID) {
       unsafe gate.takeAll { unsafe mdb_txn_abort($0) }
       unsafe LockFile.disclaim(handle)

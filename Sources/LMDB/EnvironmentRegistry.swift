@@ -59,6 +59,13 @@ final class EnvironmentRegistry: @unchecked Sendable {
     }
   }
 
+  /// Whether somebody of this process has it open, or is closing it.
+  func hasOpen(_ id: FileID) -> Bool {
+    condition.lock()
+    defer { condition.unlock() }
+    return fork.isOurs && open[id] != nil
+  }
+
   private func enter(_ environment: Environment) -> Environment {
     open[environment.fileID] = Entry(environment: environment)
     return environment

@@ -16,6 +16,8 @@ final class IntegrityWalk {
   var entryCount = 0
   /// Over the meta page and all pages in the order of the walk, if they are to be summed.
   private(set) var sum = PageSum()
+  /// The newest meta page, if they are to be summed: which trees there are, and how large.
+  private(set) var head: [UInt64] = []
   private let isSumming: Bool
 
   /// What the pages of one tree have in common.
@@ -74,7 +76,9 @@ final class IntegrityWalk {
     if isSumming {
       var page = PageBytes(count: file.pageByteCount)
       if try file.read(meta.transaction & 1, into: &page) {
-        sum.add(page.bytes, count: PageLayout.headerByteCount + PageLayout.metaByteCount)
+        let count = PageLayout.headerByteCount + PageLayout.metaByteCount
+        sum.add(page.bytes, count: count)
+        head = (0..<Seal.headWordCount).map { page.integer(at: 8 * $0) }
       }
     }
     var main = Tree(isMain: true)

@@ -133,7 +133,7 @@ extension Environment {
       // A failed resize leaves the environment unmapped, and the next transaction would crash: it is
       // closed here, so that it can be opened again.
       failure = LMDBError.from(result, operation: "mdb_env_set_mapsize", path: path)
-      closeHandle()
+      closeHandle(sealing: 0)
       return .broken
     }
     return isDone ? failure : LMDBError(.busy, operation: "resize", path: path)

@@ -8,23 +8,42 @@ import Foundation
 /// none.
 ///
 /// ```
-/// magic (8) | device (8) | inode (8) | transaction (8) | sum (8) | sum of what stands before (8)
+/// magic (8) | device (8) | inode (8) | transaction (8) | sum (8) | meta page (8 each) | sum of what stands
+/// before (8)
 /// ```
 struct Seal: Equatable {
-  private static let magic: UInt64 = 0x3130_4C41_4553_4648
-  private static let wordCount = 6
+  private static let magic: UInt64 = 0x3230_4C41_4553_4648
+  /// Of the meta page.
+  static let headWordCount = (PageLayout.headerByteCount + PageLayout.metaByteCount) / 8
+  private static let wordCount = 6 + headWordCount
 
   /// Of the data file: a copy that was put in its place is another one.
   var file: EnvironmentRegistry.FileID
   var transaction: UInt64
   var sum: UInt64
+  /// What the newest meta page says.
+  var head: [UInt64]
 
   static func path(in directory: String) -> String { directory + "/data.seal" }
 
-  init(file: EnvironmentRegistry.FileID, transaction: UInt64, sum: UInt64) {
+  init(file: EnvironmentRegistry.FileID, transaction: UInt64, sum: UInt64, head: [UInt64]) {
     self.file = file
     self.transaction = transaction
     self.sum = sum
+    self.head = head
+  }
+
+  /// Whether it speaks of a file with this meta page.
+  ///
+  /// A copy that was put in the file's place may have its number and its last commit's, and other pages
+  /// (a compacted one): its meta page differs in many words. In one word only a meta page differs that was
+  /// harmed itself.
+  func speaks(of file: EnvironmentRegistry.FileID, _ transaction: UInt64, _ head: [UInt64]) -> Bool
+  {
+    guard self.file == file, self.transaction == transaction, self.head.count == head.count else {
+      return false
+    }
+    return zip(self.head, head).count { $0 != $1 } <= 1
   }
 
   /// Reads the one in a directory.
@@ -42,13 +61,14 @@ struct Seal: Equatable {
     else { return nil }
     self.init(
       file: EnvironmentRegistry.FileID(device: words[1], inode: words[2]), transaction: words[3],
-      sum: words[4])
+      sum: words[4], head: Array(words[5..<Self.wordCount - 1]))
   }
 
   /// Writes it, if that can be done: without it nothing is lost but a check. It is not flushed: torn,
   /// it counts as none.
   func write(in directory: String) {
-    var words = [Self.magic, file.device, file.inode, transaction, sum, 0]
+    guard head.count == Self.headWordCount else { return Self.remove(in: directory) }
+    var words = [Self.magic, file.device, file.inode, transaction, sum] + head + [0]
     words[Self.wordCount - 1] = Self.sum(of: words)
     let descriptor = unsafe open(
       Self.path(in: directory), O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)

@@ -85,6 +85,10 @@ package final class StoreEnvironment: Sendable {
 
   // MARK: Suspending
 
+  /// The system ends an app that takes too long: what is larger is not read whole for a sum, and only its
+  /// form is checked when it is opened next. A fraction of a millisecond for each.
+  private static let sealedByteCountMax = 256 << 10
+
   /// Closes it until ``resume()``.
   /// - Parameter patience: how long to wait for a reader of this process.
   /// - Throws: `busy` when a reader did not end; it stays open.
@@ -93,7 +97,7 @@ package final class StoreEnvironment: Sendable {
     life.isSuspended.store(true, ordering: .releasing)
     if life.environment.isClosed { return }
     do {
-      try life.environment.close(patience: patience)
+      try life.environment.close(patience: patience, sealing: Self.sealedByteCountMax)
     } catch {
       life.isSuspended.store(false, ordering: .releasing)
       throw error

@@ -49,6 +49,44 @@ struct SealTests {
     return try #require(bytes.firstRange(of: Data(repeating: byte, count: 100))?.lowerBound) + 50
   }
 
+  @Test("a compacted copy that is written over it is read: it has the same commit, and other pages")
+  func compactedCopy() async throws {
+    // Leaves free pages behind, which a compacted copy has not.
+    try write(count: 80)
+    try write(count: 20)
+    let copy = directory.file("copy")
+    let environment = try open()
+    try await environment.copy(to: copy, compacting: true)
+    try environment.close()
+    #expect(FileManager.default.fileExists(atPath: seal))
+    // In place: the file's number stays.
+    let bytes = try Data(contentsOf: URL(filePath: copy + "/data.mdb"))
+    let handle = try FileHandle(forUpdating: URL(filePath: file))
+    try handle.truncate(atOffset: 0)
+    try handle.write(contentsOf: bytes)
+    handle.closeFile()
+    let restored = try open()
+    let table = try restored.table("t", key: UInt64Codec.self, value: BytesCodec.self)
+    #expect(try restored.read { try $0.count(of: table) } == 81)
+    try restored.close()
+  }
+
+  @Test("one that was changed in its meta page alone is damaged")
+  func changedHead() throws {
+    var harmed = 0
+    // Where LMDB says which page was the last, and what the newest commit was, in both meta pages.
+    for place in stride(from: 16, to: 152, by: 8).flatMap({ [$0, 4_096 + $0] }) {
+      try flip(place)
+      do { try open().close() } catch let error as LMDBError {
+        #expect(error.code != .missing)
+        harmed += 1
+      }
+      try flip(place)
+      try open().close()
+    }
+    #expect(harmed >= 17, "of each pair of places one at least is the newest commit's")
+  }
+
   @Test("is damaged once a bit of a value has changed, on a leaf or on pages of its own")
   func changedValue() throws {
     for byte in [7, 9] as [UInt8] {
