@@ -232,7 +232,6 @@ extension Area {
       after: after, through: next.through, countMax: next.countMax,
       byteCountMax: next.byteCountMax, transaction
     ) { order, entry, _, firstSent in
-      LongWork.yield(at: batch.items.count)
       if firstSent == nil { new.append(order) }
       batch.append(entry, order: order, firstSent: firstSent ?? highWater)
     }

@@ -108,7 +108,8 @@ extension PassRunner {
       return .verdicts(try await send(nothing, hub).results.map(\.status))
     case .settle:
       guard let sent = work.sent else { throw SyncError.stateLost }
-      work.unsettled.append(sent)
+      work.sent = nil
+      if work.settling?.join(sent) != true { work.unsettled.append(sent) }
       // What lies behind is looked up again.
       work.ahead = []
       try await settleAll(&work, markingNext: machine.lookahead)
