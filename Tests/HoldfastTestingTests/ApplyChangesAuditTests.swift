@@ -48,6 +48,7 @@ struct ApplyChangesAuditTests {
     (.savesRowByRow, true, [.throwHalfWay]),
     (.asksFirstAndSavesRowByRow, true, [.throwHalfWay]),
     (.hidesFailures, true, [.throwHalfWay, .wrongDocument]),
+    (.staysBroken, true, [.throwHalfWay]),
     (.leavesWhenCancelled, true, [.cancellation]),
     (.trustsItsMemory, true, [.crashBeforeCommit]),
     (.savesLater, true, [.crashAfterCommit]),
@@ -104,6 +105,68 @@ struct ApplyChangesAuditTests {
     let alone = Self.faults.map(\.2).filter { $0.count == 1 }.map { $0[0] }
     #expect(Set(alone) == Set(AuditSituation.allCases))
     #expect(Set(Self.faults.map(\.0)) == Set(NotesApp.Fault.allCases).subtracting([.none]))
+  }
+
+  @Test("says of an app that is of no use after a failed write that it cannot go on")
+  func staysBroken() async throws {
+    let finding = try #require(try await audit(.staysBroken).findings.first)
+    #expect(finding.observed == "it cannot go on after a failed write: it threw Refused")
+    #expect(finding.contract == "5.4")
+    #expect(finding.remedy.contains("roll it back"))
+  }
+
+  /// A report on some situations of an app that the test has changed.
+  private func audit(
+    _ situations: Set<AuditSituation>, _ fault: NotesApp.Fault,
+    _ change: @escaping (inout AuditedApp) -> Void
+  ) async throws -> AuditReport {
+    var options = Self.options
+    options.situations = situations
+    return try await ApplyChangesAudit(options) { directory in
+      var app = try NotesApp(in: directory, fault).audited()
+      change(&app)
+      return app
+    }.run()
+  }
+
+  @Test("comes to an end with an app whose writes fail whatever their number")
+  func failsAtAnyNumber() async throws {
+    let report = try await audit([.throwHalfWay], .none) { app in
+      let failWrite = app.failWrite
+      app.failWrite = { number, place in try await failWrite?(number.map { _ in 1 }, place) }
+    }
+    #expect(report.findings.isEmpty, "\(report)")
+    #expect(report.passed == [.ordinary])
+    let skipped = report.skipped.first { $0.situation == .throwHalfWay }
+    #expect(skipped?.reason.contains("`failWrite`") == true)
+  }
+
+  @Test("has not tried what never came about: no failure without a place for one")
+  func noPlaceToFail() async throws {
+    let situations: Set = [AuditSituation.throwHalfWay, .cancellation, .accountSwitch]
+    let with = try await audit(situations, .asksAboutNothing) { _ in }
+    #expect(with.passed == [.ordinary, .throwHalfWay, .cancellation, .accountSwitch], "\(with)")
+    let without = try await audit(situations, .asksAboutNothing) { $0.failWrite = nil }
+    #expect(without.findings.isEmpty, "\(without)")
+    #expect(without.passed == [.ordinary, .cancellation, .accountSwitch])
+    let idle = try await audit(situations, .asksAboutNothing) { $0.failWrite = { _, _ in } }
+    #expect(idle.passed == without.passed)
+    for report in [without, idle] {
+      let skipped = report.skipped.first { $0.situation == .throwHalfWay }
+      #expect(skipped?.reason.contains("`isPending`") == true)
+    }
+  }
+
+  @Test("has not tried what never came about: no cancellation where nothing is asked")
+  func asksOutOfSight() async throws {
+    let report = try await audit([.throwHalfWay, .cancellation, .accountSwitch], .none) { app in
+      let apply = app.applyChanges
+      // Another watcher takes the place of the audit's.
+      app.applyChanges = { batch, place in try await apply(batch.watched { _ in }, place) }
+      app.failWrite = nil
+    }
+    #expect(report.findings.isEmpty, "\(report)")
+    #expect(report.passed == [.ordinary, .accountSwitch])
   }
 
   @Test("tries nothing else on an app that does not take an ordinary batch")

@@ -14,6 +14,7 @@ final class NotesApp {
     case savesRowByRow
     case asksFirstAndSavesRowByRow
     case hidesFailures
+    case staysBroken
     case leavesWhenCancelled
     case trustsItsMemory
     case savesLater
@@ -67,6 +68,7 @@ final class NotesApp {
   private var lastPosition: BatchPosition?
   private var rowsInMemory: Set<Data> = []
   private var writesLeft: Int?
+  private var hasFailed = false
   private var hiddenFailures: [any Error] = []
 
   init(in directory: URL, _ fault: Fault) throws {
@@ -78,8 +80,13 @@ final class NotesApp {
   }
 
   private func commit(_ key: Data, _ document: Document) throws {
+    // As one whose transaction is still open, for want of a rollback.
+    if fault == .staysBroken, hasFailed { throw Refused() }
     if let left = writesLeft {
-      guard left > 1 else { throw Refused() }
+      guard left > 1 else {
+        hasFailed = true
+        throw Refused()
+      }
       writesLeft = left - 1
     }
     documents[key] = document

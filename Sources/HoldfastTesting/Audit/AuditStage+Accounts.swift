@@ -24,7 +24,10 @@ extension AuditStage {
       try await switchTo(.ada)
       try await put(1, 2, 4 + round)
       let (ada, bob) = (try await contents(), try await contents(.bob))
-      _ = try await pass { batch in try await switchAway(at: question, batch) }
+      let cue = question.map { Cue($0, 1) }
+      _ = try await pass { batch in try await switchAway(at: question, cue, batch) }
+      // Where it did not ask, nobody has switched: the first round alone always comes about.
+      if let cue, !cue.hasCome { continue }
       try await expectUnchanged(.bob, since: bob, Self.promise)
       try await expectAllOrNothing(since: ada)
       try await switchTo(.ada)
@@ -37,13 +40,12 @@ extension AuditStage {
   }
 
   private func switchAway(
-    at question: ChangeBatch.Question?, _ batch: borrowing ChangeBatch
+    at question: ChangeBatch.Question?, _ cue: Cue?, _ batch: borrowing ChangeBatch
   ) async throws {
-    guard let question else {
+    guard let question, let cue else {
       try await switchTo(.bob)
       return try await apply(batch)
     }
-    let cue = Cue(question, 1)
     session.plan(
       .signIn(try place(.bob).account, token: hub.token(for: Person.bob.rawValue)),
       at: .named("\(question)"))

@@ -4,21 +4,36 @@ import ProfileSync
 
 // A closure that cannot go on in the middle of a batch.
 extension AuditStage {
+  /// An app that still fails there does not count its writes: a batch has three changes.
+  private static let placeCountMax = 64
+
   /// Fails at each question that the app asks of a batch and at each of its writes, one after the other.
   func throwHalfWay() async throws {
     try await begin()
-    try await failEach("came again after questions that failed") { try await failQuestion($0) }
-    guard app.failWrite != nil else { return }
-    try await failEach("came again after writes that failed") { try await failWrite($0) }
+    var isReached = try await failEach("question") { try await failQuestion($0) }
+    if app.failWrite != nil, try await failEach("write", { try await failWrite($0) }) {
+      isReached = true
+    }
+    guard !isReached else { return }
+    throw Missing(
+      reason: "the closure asks no `isPending`, and "
+        + (app.failWrite == nil ? "the app has no `failWrite`" : "`failWrite` failed no write"))
   }
 
+  /// Each failure has a batch of its own, which comes again without one.
   /// - Parameter fail: makes a pass that fails at the n-th place and says whether there was such a one.
-  private func failEach(_ moment: String, _ fail: (Int) async throws -> Bool) async throws {
-    try await put(1, 2, 4)
-    let before = try await contents()
-    let position = try await savedPosition()
-    var number = 1
-    while try await fail(number) {
+  /// - Returns: whether there was any.
+  private func failEach(
+    _ place: String, _ fail: (Int) async throws -> Bool
+  ) async throws -> Bool {
+    for number in 1...Self.placeCountMax {
+      try await put(1, 2, 4)
+      let before = try await contents()
+      let position = try await savedPosition()
+      guard try await fail(number) else {
+        try await expectHub("after a batch that the closure returned for")
+        return number > 1
+      }
       try await expectUnchanged(
         since: before, "a batch that the closure threw for leaves nothing in the app's store")
       guard try await savedPosition() == position else {
@@ -26,9 +41,21 @@ extension AuditStage {
           expected: "the position of a batch that the closure threw for is not saved",
           observed: "it is")
       }
-      number += 1
+      try await goOn(after: "a failed \(place)")
     }
-    try await expectHub("after the batch \(moment)")
+    throw Missing(reason: "there is no end of places to fail: `failWrite` has to count the writes")
+  }
+
+  /// The same batch comes again, and nothing fails.
+  private func goOn(after failure: String) async throws {
+    let stopped = try await pass { try await apply($0) }
+    if let stopped {
+      guard let closureError else { throw stopped }
+      throw AuditDeviation(
+        expected: "the closure saves the batch when it comes again after \(failure)",
+        observed: "it cannot go on after \(failure): it threw \(Self.name(of: closureError))")
+    }
+    try await expectHub("after the batch came again after \(failure)")
   }
 
   private func failQuestion(_ number: Int) async throws -> Bool {

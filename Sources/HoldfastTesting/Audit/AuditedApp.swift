@@ -32,7 +32,8 @@ public struct AuditedApp {
   /// Told who is signed in from now on: what the app does when the person at the device changes.
   public var accountChanged: ((Place) async throws -> Void)?
   /// Lets the app's store fail at its n-th write from now on, counted from 1, as a full disk would; nil:
-  /// at none. Without it a closure fails half-way only where it asks `isPending`.
+  /// at none. Without it a closure fails half-way only where it asks `isPending`; one that does not ask
+  /// either has ``AuditSituation/throwHalfWay`` skipped.
   public var failWrite: ((Int?, Place) async throws -> Void)?
 
   /// Puts the closures together; see the properties.
