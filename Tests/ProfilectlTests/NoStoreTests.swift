@@ -65,7 +65,7 @@ struct NoStoreTests {
     try copy.put([0, 0, 0, 9], for: "format", in: "registry")
     try await expectRefusal(
       at: copy.directory, in: copy.root, exitCode: 65,
-      "the store has format 9, this version reads up to 3: update the program")
+      "the store has format 9, this version reads up to 4: update the program")
     // The app refuses it, too, and before it makes anything in it.
     let before = try FileTree(copy.directory)
     #expect {
