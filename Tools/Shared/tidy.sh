@@ -35,10 +35,21 @@ tidy() {
     tidy_words
     tidy_imports
     tidy_c_imports
+    tidy_mutants
   )
   [ -n "$findings" ] || return 0
   echo "$findings" >&2
   return 1
+}
+
+# The changes of Tools/mutate are made to the source as it is.
+tidy_mutants() {
+  local file
+  for file in Tests/Mutants/*.patch; do
+    [ -f "$file" ] || continue
+    git apply --check "$file" 2>/dev/null ||
+      echo "$file: does not fit the source any more; make the same change to what stands there now"
+  done
 }
 
 # Every file that is or would be committed, each ended by NUL. A copy without git has no others.
