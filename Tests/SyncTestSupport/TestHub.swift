@@ -32,8 +32,11 @@ package final class TestHub: Sendable {
 
   private static func start(_ configuration: HubConfiguration) async throws -> Running {
     let server = try await HubServer.start(configuration)
+    // Hundreds of tests at once on two cores, slowed down by a sanitizer, are no hub that is away.
+    let connecting = HubConnection.Configuration(connectTimeout: .seconds(isSanitized ? 120 : 15))
     return Running(
-      configuration: configuration, server: server, connection: try HubConnection(url: server.url))
+      configuration: configuration, server: server,
+      connection: try HubConnection(url: server.url, configuration: connecting))
   }
 
   /// Runs a hub for a test and stops it, whatever the test does; then looks whether the areas that
