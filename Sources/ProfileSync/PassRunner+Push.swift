@@ -204,8 +204,10 @@ extension PassRunner {
         work.unsettled = []
         throw error
       }
-      for batch in commit.items { count(settled: batch) }
-      show(.sending, UInt64(report.sent), of: max(work.total, UInt64(report.sent)))
+      for batch in commit.items {
+        count(settled: batch)
+        show(.sending, UInt64(report.sent), of: max(work.total, UInt64(report.sent)))
+      }
     }
     guard !work.unsettled.isEmpty else { return }
     let next = Self.next(lookahead, behind: work.ahead)
