@@ -39,7 +39,7 @@ extension Environment {
     do {
       let file = try PageFile(directory: directory)
       guard let meta = file.newestMeta,
-        (Int(clamping: meta.lastPage) + 1) * file.pageByteCount <= configuration.sealedByteCountMax
+        Self.uses(meta, atMost: configuration.sealedByteCountMax, pageByteCount: file.pageByteCount)
       else { return }
       try requireUnharmed(id, in: directory)
     } catch {
@@ -47,6 +47,11 @@ extension Environment {
       return
     }
   }
+
+  /// Whether the pages in use take so many bytes at most. A harmed head may name any page as the last.
+  private static func uses(
+    _ meta: MetaRecord, atMost byteCountMax: Int, pageByteCount: Int
+  ) -> Bool { meta.lastPage < UInt64(max(0, byteCountMax) / pageByteCount) }
 
   /// Looks at every page that the last commit reaches before LMDB maps them: it believes what stands
   /// there, and garbage can end the process.
@@ -122,7 +127,7 @@ extension Environment {
     let file = try PageFile(directory: path)
     guard let numbers = FileNumbers(descriptor: file.descriptor),
       EnvironmentRegistry.FileID(numbers) == fileID, let meta = file.newestMeta,
-      (Int(clamping: meta.lastPage) + 1) * file.pageByteCount <= byteCountMax
+      Self.uses(meta, atMost: byteCountMax, pageByteCount: file.pageByteCount)
     else { return }
     let walk = try IntegrityWalk(file: file, meta: meta, isSumming: true) { _ in }
     let report = try walk.run()

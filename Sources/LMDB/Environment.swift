@@ -257,7 +257,7 @@ import Synchronization
     guard numbers.lastTransaction == number else { return }
     let before = commits.wrappingAdd(1, ordering: .relaxed).oldValue
     // From here on it says nothing any more; see ``Seal``.
-    if before == 0, configuration.sealedByteCountMax > 0 { Seal.remove(in: path) }
+    if before == 0, configuration.sealedByteCountMax > 0 { Seal.empty(in: path) }
   }
 
   /// Before anything that waits: in a forked child a lock or queue that a thread of the parent was

@@ -2,7 +2,7 @@ import Foundation
 
 /// What a data file held when it was last closed: a sum over everything that its last commit reaches.
 ///
-/// Kept in `data.seal` beside the file, written when it is closed and taken away by the next commit. A
+/// Kept in `data.seal` beside the file: emptied by the first commit, filled when it is closed. A
 /// file that says the same commit and has another sum was changed by nobody who asked: by its medium,
 /// or by hand. LMDB stores no sums, so that nothing else would tell. A process that is killed leaves
 /// none.
@@ -67,21 +67,27 @@ struct Seal: Equatable {
   /// Writes it, if that can be done: without it nothing is lost but a check. It is not flushed: torn,
   /// it counts as none.
   func write(in directory: String) {
-    guard head.count == Self.headWordCount else { return Self.remove(in: directory) }
+    guard head.count == Self.headWordCount else { return }
     var words = [Self.magic, file.device, file.inode, transaction, sum] + head + [0]
     words[Self.wordCount - 1] = Self.sum(of: words)
-    let descriptor = unsafe open(
-      Self.path(in: directory), O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+    // It is there since the first commit. None is made here: whoever removes the directory of a file that
+    // is just being closed would find a new one in it.
+    let descriptor = unsafe open(Self.path(in: directory), O_WRONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return }
     defer { close(descriptor) }
     let count = unsafe words.withUnsafeBytes { buffer in
       unsafe pwrite(descriptor, buffer.baseAddress, buffer.count, 0)
     }
     // A part of it would be taken for none, too; an old one must not stay behind a new one.
-    if count != Self.wordCount * 8 { Self.remove(in: directory) }
+    if count != Self.wordCount * 8 { _ = ftruncate(descriptor, 0) }
   }
 
-  static func remove(in directory: String) { unsafe unlink(path(in: directory)) }
+  /// Makes an empty one, which says nothing, or empties the one that is there.
+  static func empty(in directory: String) {
+    let descriptor = unsafe open(
+      path(in: directory), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+    if descriptor >= 0 { close(descriptor) }
+  }
 
   private static func sum(of words: [UInt64]) -> UInt64 {
     var sum = PageSum()

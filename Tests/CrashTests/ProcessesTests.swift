@@ -31,7 +31,7 @@ struct ProcessesTests {
     let directory = try StoreDirectory()
     let (ada, profile) = try await open(directory)
     let others = try ["b", "c", "d"].map { try child("write", directory, ["200", $0]) }
-    let killed = try child("write", directory, ["100000", "killed"])
+    let killed = try child("write", directory, ["900000", "killed"])
     let inspecting = Task {
       var runs = 0
       while !Task.isCancelled {
